@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "ops/index/embedding.h"
 #include "tests/support/closeness.h"
 #include "tests/support/contract_fixture.h"
+#include "tools/flow_ops/without_cuda.h"
 
 namespace flow::contract {
 namespace {
@@ -175,6 +177,17 @@ TEST(CudaFaults, AnIndexOutOfRangeIsReportedWhereTheResultIsRead) {
         << error.what();
   }
   EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{1, 1, 0, 0}));
+}
+
+// The documentation states for each op whether it has a kernel.
+TEST(OpsWithoutCuda, AreThoseOfTheDocumentation) {
+  if (!cuda::is_available()) GTEST_SKIP() << "no CUDA device";
+  std::set<std::string> without, listed;
+  for (const OpDef* op : op_table().all())
+    if (kernel_table().kernels(*op, DeviceType::kCuda).empty()) without.insert(op->name);
+  for (const auto& [name, on_cuda] : tools::kOpsWithoutCuda)
+    listed.insert(name);
+  EXPECT_EQ(without, listed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, CudaKernels, ::testing::ValuesIn(op_names()), op_name);

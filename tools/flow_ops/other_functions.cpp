@@ -1,0 +1,95 @@
+#include "tools/flow_ops/other_functions.h"
+
+#include "nn/flow.h"
+
+namespace flow::tools {
+
+namespace {
+
+using Calls = std::vector<std::pair<std::string, std::function<void()>>>;
+
+void add_drawing(Calls& calls) {
+  const Tensor x = full({2, 3, 4, 4}, 0.5);
+  calls.insert(calls.end(),
+               {
+                   {"rand", [] { rand({2}); }},
+                   {"rand_like", [x] { rand_like(x); }},
+                   {"randn", [] { randn({2}); }},
+                   {"randn_like", [x] { randn_like(x); }},
+                   {"randint", [] { randint(9, {2}); }},
+                   {"randint_like", [x] { randint_like(x, 9); }},
+                   {"randperm", [] { randperm(5); }},
+                   {"normal", [x] { normal(0, 1, {2}), normal(x, x); }},
+                   {"bernoulli", [x] { bernoulli(x); }},
+                   {"multinomial", [] { multinomial(ones({4}), 2); }},
+                   {"gumbel_softmax", [x] { gumbel_softmax(x); }},
+                   {"alpha_dropout", [x] { alpha_dropout(x, {.training = true}); }},
+                   {"feature_alpha_dropout", [x] { feature_alpha_dropout(x, {.training = true}); }},
+                   {"dropout", [x] { dropout(x); }},
+                   {"dropout1d", [x] { dropout1d(x[0]); }},
+                   {"dropout2d", [x] { dropout2d(x); }},
+                   {"dropout3d", [x] { dropout3d(x); }},
+               });
+}
+
+void add_creating(Calls& calls) {
+  const Tensor x = ones({2, 3});
+  calls.insert(calls.end(), {
+                                {"tensor", [] { tensor({{1.f}}); }},
+                                {"empty", [] { empty({2}); }},
+                                {"empty_like", [x] { empty_like(x); }},
+                                {"new_empty", [x] { new_empty(x, {2}); }},
+                                {"new_tensor", [x] { new_tensor(x, {1.f}); }},
+                            });
+}
+
+void add_others(Calls& calls) {
+  const Tensor x = ones({4, 4});
+  const Tensor batch = ones({1, 1, 4, 4, 4});
+  calls.insert(
+      calls.end(),
+      {
+          {"allclose", [x] { allclose(x, x); }},
+          {"equal", [x] { equal(x, x); }},
+          {"sum_to", [x] { sum_to(x, {4}); }},
+          {"to_device", [x] { to_device(x, DeviceType::kCpu); }},
+          {"slice_scatter",
+           [x] {
+             slice_scatter(x, ones({2, 4}), 0, 0, 2);
+           }},
+          {"select_scatter", [x] { select_scatter(x, ones({4}), 0, 1); }},
+          {"diagonal_scatter", [x] { diagonal_scatter(x, ones({4})); }},
+          {"max_pool1d_with_indices", [x] { max_pool1d_with_indices(x, 2); }},
+          {"max_pool2d_with_indices", [x] { max_pool2d_with_indices(x.unsqueeze(0), 2); }},
+          {"max_pool3d_with_indices", [batch] { max_pool3d_with_indices(batch, 2); }},
+          {"adaptive_max_pool1d_with_indices", [x] { adaptive_max_pool1d_with_indices(x, 2); }},
+          {"adaptive_max_pool2d_with_indices",
+           [x] {
+             adaptive_max_pool2d_with_indices(x.unsqueeze(0), {2, 2});
+           }},
+          {"adaptive_max_pool3d_with_indices",
+           [batch] {
+             adaptive_max_pool3d_with_indices(batch, {2, 2, 2});
+           }},
+          {"triplet_margin_with_distance_loss",
+           [x] { triplet_margin_with_distance_loss(x, x, x); }},
+          {"combined_margin_loss", [x] { combined_margin_loss(x, zeros({4}, {.dtype = int64})); }},
+          {"distributed_partial_fc_sample",
+           [x] { distributed_partial_fc_sample(x, zeros({1}, {.dtype = int64}), 2); }},
+      });
+}
+
+}  // namespace
+
+const Calls& other_functions() {
+  static const Calls kCalls = [] {
+    Calls calls;
+    add_drawing(calls);
+    add_creating(calls);
+    add_others(calls);
+    return calls;
+  }();
+  return kCalls;
+}
+
+}  // namespace flow::tools

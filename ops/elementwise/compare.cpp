@@ -77,6 +77,78 @@ Tensor ge(const TensorArg& a, const Scalar& b) {
   return compare_number<ops::GeNumber>(a, b);
 }
 
+Tensor operator==(const TensorArg& a, const TensorArg& b) {
+  return eq(a, b);
+}
+
+Tensor operator==(const TensorArg& a, const Scalar& b) {
+  return eq(a, b);
+}
+
+Tensor operator==(const Scalar& a, const TensorArg& b) {
+  return eq(b, a);
+}
+
+Tensor operator!=(const TensorArg& a, const TensorArg& b) {
+  return ne(a, b);
+}
+
+Tensor operator!=(const TensorArg& a, const Scalar& b) {
+  return ne(a, b);
+}
+
+Tensor operator!=(const Scalar& a, const TensorArg& b) {
+  return ne(b, a);
+}
+
+Tensor operator<(const TensorArg& a, const TensorArg& b) {
+  return lt(a, b);
+}
+
+Tensor operator<(const TensorArg& a, const Scalar& b) {
+  return lt(a, b);
+}
+
+Tensor operator<(const Scalar& a, const TensorArg& b) {
+  return gt(b, a);
+}
+
+Tensor operator<=(const TensorArg& a, const TensorArg& b) {
+  return le(a, b);
+}
+
+Tensor operator<=(const TensorArg& a, const Scalar& b) {
+  return le(a, b);
+}
+
+Tensor operator<=(const Scalar& a, const TensorArg& b) {
+  return ge(b, a);
+}
+
+Tensor operator>(const TensorArg& a, const TensorArg& b) {
+  return gt(a, b);
+}
+
+Tensor operator>(const TensorArg& a, const Scalar& b) {
+  return gt(a, b);
+}
+
+Tensor operator>(const Scalar& a, const TensorArg& b) {
+  return lt(b, a);
+}
+
+Tensor operator>=(const TensorArg& a, const TensorArg& b) {
+  return ge(a, b);
+}
+
+Tensor operator>=(const TensorArg& a, const Scalar& b) {
+  return ge(a, b);
+}
+
+Tensor operator>=(const Scalar& a, const TensorArg& b) {
+  return le(b, a);
+}
+
 Tensor logical_and(const TensorArg& a, const TensorArg& b) {
   return ops::run<ops::LogicalAnd>(a, b);
 }

@@ -20,6 +20,27 @@ Tensor gt(const TensorArg& a, const Scalar& b);
 Tensor ge(const TensorArg& a, const TensorArg& b);
 Tensor ge(const TensorArg& a, const Scalar& b);
 
+// The same as operators: x > 0, labels == found. They return tensors; equal() compares whole
+// tensors.
+Tensor operator==(const TensorArg& a, const TensorArg& b);
+Tensor operator==(const TensorArg& a, const Scalar& b);
+Tensor operator==(const Scalar& a, const TensorArg& b);
+Tensor operator!=(const TensorArg& a, const TensorArg& b);
+Tensor operator!=(const TensorArg& a, const Scalar& b);
+Tensor operator!=(const Scalar& a, const TensorArg& b);
+Tensor operator<(const TensorArg& a, const TensorArg& b);
+Tensor operator<(const TensorArg& a, const Scalar& b);
+Tensor operator<(const Scalar& a, const TensorArg& b);
+Tensor operator<=(const TensorArg& a, const TensorArg& b);
+Tensor operator<=(const TensorArg& a, const Scalar& b);
+Tensor operator<=(const Scalar& a, const TensorArg& b);
+Tensor operator>(const TensorArg& a, const TensorArg& b);
+Tensor operator>(const TensorArg& a, const Scalar& b);
+Tensor operator>(const Scalar& a, const TensorArg& b);
+Tensor operator>=(const TensorArg& a, const TensorArg& b);
+Tensor operator>=(const TensorArg& a, const Scalar& b);
+Tensor operator>=(const Scalar& a, const TensorArg& b);
+
 // Logical functions; an element counts as true if it is not zero.
 Tensor logical_and(const TensorArg& a, const TensorArg& b);
 Tensor logical_or(const TensorArg& a, const TensorArg& b);

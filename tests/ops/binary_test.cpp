@@ -220,6 +220,32 @@ TEST(Compare, ComparisonsGiveBools) {
 }
 
 // Truncated to 8 bits, 300 would be 44.
+TEST(Compare, OperatorsAreTheFunctions) {
+  const Tensor a = tensor({1.f, 2.f, 3.f}), b = tensor({{2.f}, {3.f}});
+  const auto bools = [](const Tensor& x) { return x.to_vector<bool>(); };
+  EXPECT_EQ(bools(a == b), bools(eq(a, b)));
+  EXPECT_EQ(bools(a != b), bools(ne(a, b)));
+  EXPECT_EQ(bools(a < b), bools(lt(a, b)));
+  EXPECT_EQ(bools(a <= b), bools(le(a, b)));
+  EXPECT_EQ(bools(a > b), bools(gt(a, b)));
+  EXPECT_EQ(bools(a >= b), bools(ge(a, b)));
+
+  // The number may stand on either side.
+  using Bools = std::vector<bool>;
+  EXPECT_EQ(bools(a == 2), Bools({false, true, false}));
+  EXPECT_EQ(bools(2 == a), Bools({false, true, false}));
+  EXPECT_EQ(bools(a != 2), Bools({true, false, true}));
+  EXPECT_EQ(bools(2 != a), Bools({true, false, true}));
+  EXPECT_EQ(bools(a < 2.5), Bools({true, true, false}));
+  EXPECT_EQ(bools(2.5 < a), Bools({false, false, true}));
+  EXPECT_EQ(bools(a <= 2), Bools({true, true, false}));
+  EXPECT_EQ(bools(2 <= a), Bools({false, true, true}));
+  EXPECT_EQ(bools(a > 2.5), Bools({false, false, true}));
+  EXPECT_EQ(bools(2.5 > a), Bools({true, true, false}));
+  EXPECT_EQ(bools(a >= 2), Bools({false, true, true}));
+  EXPECT_EQ(bools(2 >= a), Bools({true, true, false}));
+}
+
 TEST(Compare, NumbersMayLieOutsideTheDtype) {
   const Tensor x = tensor({44, 100}, {.dtype = uint8});
 

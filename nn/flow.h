@@ -17,6 +17,7 @@
 #include "core/context.h"
 #include "core/default_dtype.h"
 #include "core/device/cuda.h"
+#include "core/dispatch.h"
 #include "core/error.h"
 #include "core/generator.h"
 #include "core/grad_mode.h"

@@ -18,8 +18,7 @@ void expect_error(const std::function<void()>& mistake, const std::vector<std::s
 
 int main() {
   const flow::Tensor a = flow::ones({4, 3}), b = flow::ones({5, 2});
-  expect_error([&] { flow::matmul(a, b); },
-               {"[matmul]", "(4, 3) float32", "(5, 2) float32"});
+  expect_error([&] { flow::matmul(a, b); }, {"[matmul]", "(4, 3) float32", "(5, 2) float32"});
   expect_error([&] { a + b; }, {"[add]", "(4, 3)", "(5, 2)"});
   expect_error([&] { a.reshape({5, 2}); }, {"[reshape]", "(4, 3)", "(5, 2)"});
   expect_error([&] { a.sum(2); }, {"[sum]", "2"});
@@ -36,11 +35,7 @@ int main() {
   expect_error([&] { y.sum().backward(); }, {"exp"});
 
   flow::nn::Linear linear(3, 2);
-  expect_error(
-      [&] {
-        linear(flow::ones({4, 5}));
-      },
-      {"[linear]", "(4, 5)", "(2, 3)"});
+  expect_error([&] { linear(flow::ones({4, 5})); }, {"[linear]", "(4, 5)", "(2, 3)"});
   expect_error(
       [&] {
         linear.load_state_dict({{"weigth", flow::ones({2, 3})}});

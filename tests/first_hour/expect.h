@@ -26,3 +26,11 @@ inline void expect_near(const flow::Tensor& tensor, const std::vector<double>& w
   for (size_t i = 0; i < values.size(); ++i)
     expect_near(values[i], wanted[i], what + " at " + std::to_string(i), limit);
 }
+
+// Gives a local module the logical values of a global one of the same structure.
+inline void copy_values(const flow::nn::ModuleBase& global, const flow::nn::ModuleBase& local) {
+  const flow::NoGradGuard no_grad;
+  const auto from = global.parameters(), to = local.parameters();
+  for (size_t i = 0; i < to.size(); ++i)
+    to[i].copy_(from[i].full());
+}

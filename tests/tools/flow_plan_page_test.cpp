@@ -17,12 +17,12 @@
 #include "ops/elementwise/unary.h"
 #include "tools/flow_plan/dot.h"
 #include "tools/flow_plan/forecast.h"
-#include "tools/flow_plan/markup.h"
 #include "tools/flow_plan/memory_use.h"
 #include "tools/flow_plan/page.h"
 #include "tools/flow_plan/plan_diff.h"
 #include "tools/flow_plan/sequence_diff.h"
 #include "tools/flow_plan/transfers.h"
+#include "tools/page/markup.h"
 
 namespace flow {
 namespace {

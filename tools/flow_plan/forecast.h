@@ -9,14 +9,9 @@
 #include <vector>
 
 #include "graph/program/program.h"
+#include "tools/page/lanes.h"
 
 namespace flow::tools {
-
-// An interval of predicted time, in microseconds from the start of the step.
-struct TimeSpan {
-  double begin = 0;
-  double end = 0;
-};
 
 // What a rank does together with others.
 struct Exchange {

@@ -10,11 +10,11 @@
 #include "core/error.h"
 #include "graph/program/program.h"
 #include "tools/flow_plan/forecast.h"
-#include "tools/flow_plan/lanes.h"
-#include "tools/flow_plan/markup.h"
 #include "tools/flow_plan/page_parts.h"
-#include "tools/flow_plan/page_style.h"
+#include "tools/flow_plan/program_lane.h"
 #include "tools/flow_plan/saved_plan.h"
+#include "tools/page/markup.h"
+#include "tools/page/page_style.h"
 
 namespace flow::tools {
 

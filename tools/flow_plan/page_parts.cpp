@@ -7,10 +7,10 @@
 
 #include "core/error.h"
 #include "graph/program/buffer_uses.h"
-#include "tools/flow_plan/markup.h"
 #include "tools/flow_plan/memory_use.h"
 #include "tools/flow_plan/step_names.h"
 #include "tools/flow_plan/transfers.h"
+#include "tools/page/markup.h"
 
 namespace flow::tools {
 

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "graph/program/buffer_uses.h"
 #include "tools/flow_plan/forecast.h"
-#include "tools/flow_plan/markup.h"
+#include "tools/page/markup.h"
 
 namespace flow::tools {
 

@@ -1,4 +1,4 @@
-#include "tools/flow_plan/markup.h"
+#include "tools/page/markup.h"
 
 #include <array>
 #include <cmath>

@@ -1,14 +1,18 @@
-// The lanes of a page: what ranks do in predicted time.
+// Lanes of a page: what ranks do in time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "graph/program/program.h"
-#include "tools/flow_plan/forecast.h"
-
 namespace flow::tools {
+
+// An interval of time, in microseconds from the start of the step.
+struct TimeSpan {
+  double begin = 0;
+  double end = 0;
+};
 
 enum class BarKind : uint8_t { kForward, kBackward, kWeight, kUpdate, kOther, kExchange };
 
@@ -30,8 +34,8 @@ struct Lane {
 // A lane with more bars is drawn as columns that show the share of each kind of work.
 inline constexpr size_t kMostBars = 8000;  // of all lanes together
 
-// A rank's actions; of a step without stages, the steps of one module or line after each other.
-Lane make_lane(const graph::Program& program, const RankForecast& rank);
+// Of a part of a pipeline's step such as "1F0" or "after".
+BarKind kind_of_part(const std::string& part);
 
 // The lanes as HTML, with the zoom buttons and the legend.
 std::string lanes_html(const std::vector<Lane>& lanes, double span_us);

@@ -46,6 +46,8 @@ constexpr std::array kVariables = {
                 "0: process ranks of one host send messages instead of sharing memory"},
     EnvVariable{"FLOW_STATUS_DIR", "",
                 "folder in which ranks write how they ended; flowrun sets it"},
+    EnvVariable{"FLOW_TERMINAL_WIDTH", "that of standard output",
+                "columns of the terminal that shows the output, 0: none; flowrun sets it"},
     EnvVariable{"FLOW_TIMELINE", "",
                 "folder in which ranks record what they do; merged to timeline.json at the end"},
     EnvVariable{"FLOW_TIMEOUT_S", "300",

@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/env.h"
+
 namespace flow {
 
 namespace {
@@ -20,6 +25,16 @@ Launcher find_launcher() {
           .rank = read_number("OMPI_COMM_WORLD_RANK", 0),
           .world_size = read_number("OMPI_COMM_WORLD_SIZE", 1),
           .ranks_on_host = read_number("OMPI_COMM_WORLD_LOCAL_SIZE", 1)};
+}
+
+int64_t env::terminal_width() {
+  constexpr int64_t kUsual = 80;  // of terminals that do not say
+  const int64_t told = env_int("FLOW_TERMINAL_WIDTH", -1);
+  if (told >= 0) return told;
+  if (find_launcher().is_present || isatty(STDOUT_FILENO) == 0) return 0;
+  winsize size{};
+  const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_known ? size.ws_col : kUsual;
 }
 
 }  // namespace flow

@@ -1,4 +1,4 @@
-// What the launcher's environment (mpirun, or srun with PMIx) says about this process.
+// What the launcher's environment (mpirun, srun with PMIx, or flowrun) says about this process.
 #pragma once
 
 #include <cstdint>
@@ -14,5 +14,16 @@ struct Launcher {
 
 // Reads the environment at each call.
 Launcher find_launcher();
+
+namespace env {
+// The columns of the terminal that shows the standard output of this rank, or 0 if no terminal
+// shows it. flowrun forwards the output of ranks, so it tells them (FLOW_TERMINAL_WIDTH, without
+// the columns of its prefix). Other launchers do not, so under them there is no terminal.
+//
+//   if (flow::env::terminal_width() > 0) std::printf("%3d %%\r", percent);  // in place
+//
+// flowrun shows what ends with \r at once, like a line.
+int64_t terminal_width();
+}  // namespace env
 
 }  // namespace flow

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "tools/flowrun/job_error.h"
+#include "tools/flowrun/launch.h"
 #include "tools/flowrun/process.h"
 #include "tools/flowrun/session.h"
 
@@ -57,7 +58,9 @@ void write_all(int file, std::string_view text) {
 // One output stream of the rank, forwarded line by line so that lines of several ranks do not mix.
 class Stream {
  public:
-  Stream(int target, std::string prefix) : target_(target), prefix_(std::move(prefix)) {
+  // What ends with \r counts as a line if a terminal shows the stream: it is progress in place.
+  Stream(int target, std::string prefix, bool is_on_terminal)
+      : target_(target), prefix_(std::move(prefix)), is_on_terminal_(is_on_terminal) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
     source_ = ends[0];
@@ -98,7 +101,7 @@ class Stream {
     std::string lines;
     for (const char c : text) {
       line_ += c;
-      if (c != '\n') continue;
+      if (c != '\n' && !(c == '\r' && is_on_terminal_)) continue;
       lines += prefix_ + line_;
       line_.clear();
     }
@@ -107,6 +110,7 @@ class Stream {
 
   int target_;
   std::string prefix_;
+  bool is_on_terminal_;
   int source_ = -1;
   int writing_end_ = -1;
   std::string line_;
@@ -155,8 +159,9 @@ class Keeper {
                     environment_number("OMPI_COMM_WORLD_LOCAL_SIZE", 1));
     }
     const std::string prefix = options_.has_prefix ? '[' + std::to_string(rank_) + "] " : "";
-    Stream out(open_target("out", STDOUT_FILENO), prefix);
-    Stream err(open_target("err", STDERR_FILENO), prefix);
+    const bool is_on_terminal = environment_number(kTerminalWidth, 0) > 0;
+    Stream out(open_target("out", STDOUT_FILENO), prefix, is_on_terminal);
+    Stream err(open_target("err", STDERR_FILENO), prefix, is_on_terminal);
     // The launcher forwards these signals to its children, and so to the keeper.
     for (const int number : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE})
       signal(number, SIG_IGN);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "tools/flowrun/daemon.h"
@@ -25,11 +26,25 @@ std::vector<std::string> common_variables() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const std::string name = text.substr(0, text.find('='));
-    if (name.starts_with("FLOW_") && name != "FLOW_NUM_THREADS" && name != "FLOW_STATUS_DIR") {
+    if (name.starts_with("FLOW_") && name != "FLOW_NUM_THREADS" && name != "FLOW_STATUS_DIR" &&
+        name != kTerminalWidth) {
       names.push_back(name);
     }
   }
+  names.emplace_back(kTerminalWidth);  // environment_of() sets it
   return names;
+}
+
+// The columns that a rank has for its output, which flowrun forwards; 0 if no terminal shows it.
+int64_t terminal_width_of_ranks(const Options& options) {
+  constexpr int64_t kUsual = 80;  // of terminals that do not say
+  if (!options.output_dir.empty() || isatty(STDOUT_FILENO) == 0) return 0;
+  winsize size{};
+  const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const int64_t width = is_known ? size.ws_col : kUsual;
+  const bool has_prefix = options.has_prefix && !options.are_threads;
+  const size_t prefix = has_prefix ? std::to_string(kMostRanks).size() + 3 : 0;
+  return std::max<int64_t>(1, width - static_cast<int64_t>(prefix));
 }
 
 }  // namespace
@@ -53,7 +68,9 @@ std::vector<std::string> environment_of(const Options& options, const std::strin
   const int64_t cores = num_cores();
   const int64_t share = std::max<int64_t>(1, cores / options.ranks);
   const int64_t threads = options.num_threads > 0 ? options.num_threads : share;
-  std::vector<std::string> environment = {"FLOW_STATUS_DIR=" + session};
+  std::vector<std::string> environment = {
+      "FLOW_STATUS_DIR=" + session,
+      std::string(kTerminalWidth) + '=' + std::to_string(terminal_width_of_ranks(options))};
   const auto set_unless_given = [&](const std::string& name, const std::string& value) {
     if (options.num_threads > 0 || std::getenv(name.c_str()) == nullptr) {
       environment.push_back(name + '=' + value);

@@ -8,6 +8,10 @@
 
 namespace flowrun {
 
+// The variable that tells a rank the columns of the terminal that shows its output
+// (core/launcher.h).
+inline constexpr const char* kTerminalWidth = "FLOW_TERMINAL_WIDTH";
+
 class Nodes;
 
 // The path of a program, found as a shell would find it. Empty if there is none.

@@ -94,16 +94,17 @@ function(flow_add_part target)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
   target_link_libraries(${target} PRIVATE flow_build_flags)
-  flow_map_prefixes(${target})
+  flow_map_prefixes(${target} flow:)
   set_property(GLOBAL APPEND PROPERTY FLOW_OBJECT_TARGETS ${target})
 endfunction()
 
-# flow_map_prefixes(<target>): lets a report tell flow's own lines from the user's (core/site.h). There
-# are two prefixes, as ccache makes paths relative.
-function(flow_map_prefixes target)
+# flow_map_prefixes(<target> <as>): what stands in place of this project's root in the lines that reports
+# name: "flow:" for the library, which lets a report tell flow's own lines from the user's (core/site.h),
+# and nothing for its programs. There are two prefixes, as ccache makes paths relative to the build.
+function(flow_map_prefixes target as)
   file(RELATIVE_PATH root ${CMAKE_BINARY_DIR} ${PROJECT_SOURCE_DIR})  # ends with a slash
   foreach(prefix ${PROJECT_SOURCE_DIR}/ ${root})
     target_compile_options(${target}
-                           PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${prefix}=flow:>)
+                           PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${prefix}=${as}>)
   endforeach()
 endfunction()

@@ -1,9 +1,10 @@
 # Programs of the developer build: tests, benchmarks, examples, tools. All go to build/<preset>/bin.
 
-# flow_add_program(<name> sources...)
+# flow_add_program(<name> sources...). Reports name its lines from the project's root on.
 function(flow_add_program name)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE flow::flow flow_build_flags)
+  flow_map_prefixes(${name} "")
   flow_use_program_pch(${name})
 endfunction()
 

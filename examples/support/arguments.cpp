@@ -10,26 +10,31 @@
 namespace examples {
 
 Arguments::Arguments(int argc, char** argv, const std::string& what, const Offered& offered) {
+  steps = offered.steps;
   CLI::App app(what);
   app.add_option("--device", device, "where to compute")->check(CLI::IsMember({"cpu", "cuda"}));
   if (offered.random) app.add_option("--seed", seed, "seed of all random numbers");
   if (offered.training) {
     app.add_option("--steps", steps, "training steps")->check(CLI::PositiveNumber);
-    app.add_option("--log", log, "write a JSON line for each step to this file");
+    if (!offered.run) app.add_option("--log", log, "write a JSON line for each step to this file");
   }
   if (offered.files) {
     app.add_option("--data", data, "files or folders to read");
     app.add_option("--init", init, "start from the weights in this safetensors file");
     app.add_option("--save", save, "write the weights to this safetensors file");
   }
-  if (offered.checkpoints) {
-    app.add_option("--checkpoints", checkpoints,
-                   "write checkpoints to this folder, and resume from its newest");
+  if (offered.run) {
+    app.add_option(
+        "--run", run,
+        "folder for checkpoints, log, timelines and report; the folder of an earlier run "
+        "is renamed");
+    app.add_flag("--resume", resumes, "go on from the newest checkpoint in the folder of --run");
   }
   if (offered.parallel) {
-    app.add_option("--dp", data_parallel, "ranks that share the samples")
+    app.add_option("--pp", pipeline_parallel, "stages of the pipeline")->check(CLI::PositiveNumber);
+    app.add_option("--dp", data_parallel, "ranks of a stage that share the samples")
         ->check(CLI::PositiveNumber);
-    app.add_option("--tp", tensor_parallel, "ranks that share heads and widths")
+    app.add_option("--tp", tensor_parallel, "ranks of a stage that share heads and widths")
         ->check(CLI::PositiveNumber);
   }
   try {

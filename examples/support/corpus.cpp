@@ -48,9 +48,9 @@ struct Counts {
 Corpus read_corpus(const std::vector<std::string>& paths) {
   const std::string text = flow::data::read_text_files(
       paths.empty() ? own_folders() : paths, {".h", ".cpp", ".md", ".txt", ".py", ".cu", ".cmake"});
-  if (text.size() < 20'000) {
+  if (text.size() < 40'000) {
     throw flow::InvalidArgument(flow::str("[data] the text has ", text.size(),
-                                          " characters; training needs at least 20000"));
+                                          " characters; training needs at least 40000"));
   }
   Corpus corpus{.vocabulary = flow::data::CharVocabulary(text), .train = {}, .valid = {}};
   corpus.valid = corpus.vocabulary.encode(text);

@@ -17,7 +17,7 @@ struct Corpus {
 
 // Reads the files and folders of `paths` (source and text files in the order of their names). If
 // `paths` is empty, reads this repository's sources and docs, which must be in the working
-// directory. Throws flow::IoError, or flow::InvalidArgument if there are fewer than 20,000
+// directory. Throws flow::IoError, or flow::InvalidArgument if there are fewer than 40,000
 // characters.
 Corpus read_corpus(const std::vector<std::string>& paths);
 

@@ -4,12 +4,10 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <sstream>
-
-#include <unistd.h>
 
 #include "core/context.h"
 #include "core/error.h"
+#include "core/launcher.h"
 
 namespace examples {
 
@@ -18,6 +16,12 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string fixed(double value, int digits) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  return text.data();
 }
 }  // namespace
 
@@ -30,7 +34,7 @@ std::string shortest(double value) {
 Progress::Progress(int64_t steps, std::string unit)
     : steps_(steps),
       unit_(std::move(unit)),
-      is_terminal_(isatty(STDOUT_FILENO) != 0),
+      width_(flow::env::terminal_width()),
       start_(Clock::now()),
       last_shown_(start_) {}
 
@@ -38,32 +42,39 @@ double Progress::update(int64_t step, double loss, int64_t count) {
   units_ += count;
   smoothed_loss_ = step == 0 ? loss : 0.95 * smoothed_loss_ + 0.05 * loss;
   const bool is_last = step + 1 == steps_;
-  const double interval = is_terminal_ ? 0.2 : 5;
+  const double interval = width_ > 0 ? 0.2 : 5;
   const double elapsed = std::max(seconds_since(start_), 1e-9);
   const double rate = static_cast<double>(units_) / elapsed;
   const bool is_due = is_last || step == 0 || seconds_since(last_shown_) >= interval;
   if (!is_due || flow::env::rank() != 0) return rate;
   last_shown_ = Clock::now();
-  const long long done = step + 1, total = steps_;
+  const int64_t done = step + 1, total = steps_;
   const double left =
       elapsed / static_cast<double>(step + 1) * static_cast<double>(steps_ - step - 1);
-  if (is_terminal_) {
-    constexpr int kWidth = 28;
-    const auto filled = static_cast<int>(kWidth * (step + 1) / steps_);
-    std::printf("\r[%s%s] %lld/%lld  loss %.4f  %.0f %s/s  %.0f s left   ",
-                std::string(static_cast<size_t>(filled), '#').c_str(),
-                std::string(static_cast<size_t>(kWidth - filled), '.').c_str(), done, total,
-                smoothed_loss_, rate, unit_.c_str(), left);
-  } else {
-    std::printf("step %lld/%lld  loss %.4f  %.0f %s/s  %.0f s left\n", done, total, smoothed_loss_,
-                rate, unit_.c_str(), left);
-  }
+  const std::string text = flow::str(done, '/', total, "  loss ", fixed(smoothed_loss_, 4), "  ",
+                                     fixed(rate, 0), ' ', unit_, "/s  ", fixed(left, 0), " s left");
+  std::printf("%s", width_ > 0 ? in_place(text, done).c_str() : ("step " + text + '\n').c_str());
   std::fflush(stdout);
   return rate;
 }
 
+// The cursor stays at the start of the line, so the next frame, or another text, covers this one.
+std::string Progress::in_place(const std::string& text, int64_t done) const {
+  constexpr int64_t kWidest = 28, kNarrowest = 8;
+  const int64_t columns = width_ - 1;  // a full line would wrap
+  const int64_t bar = std::min(kWidest, columns - static_cast<int64_t>(text.size()) - 3);
+  std::string line = text;
+  if (bar >= kNarrowest) {
+    const auto filled = static_cast<size_t>(bar * done / steps_);
+    line = flow::str('[', std::string(filled, '#'),
+                     std::string(static_cast<size_t>(bar) - filled, '.'), "] ", text);
+  }
+  line.resize(static_cast<size_t>(columns), ' ');
+  return line + '\r';
+}
+
 void Progress::finish() {
-  if (is_terminal_ && flow::env::rank() == 0) std::printf("\n");
+  if (width_ > 0 && units_ > 0 && flow::env::rank() == 0) std::printf("\n");
 }
 
 StepLog::StepLog(const std::string& path) : path_(path), last_(Clock::now()) {
@@ -88,26 +99,12 @@ double StepLog::rate_of(int64_t count) {
   return static_cast<double>(count) / seconds;
 }
 
-void print_boxing_summary(const flow::BoxingReport& report, int64_t steps) {
-  double runs = 0, bytes = 0, predicted_us = 0, took_us = 0;
-  for (const flow::BoxingEntry& entry : report.entries) {
-    const auto count = static_cast<double>(entry.runs);
-    runs += count;
-    bytes += count * entry.bytes;
-    predicted_us += count * entry.predicted_us;
-    took_us += entry.total_us;
-  }
-  const double per_step = 1 / static_cast<double>(std::max<int64_t>(steps, 1));
-  std::printf(
-      "boxing, per step on rank %lld: %.1f redistributions, %.2f MiB received, %.1f ms "
-      "(predicted %.1f); the most expensive:\n",
-      static_cast<long long>(flow::env::rank()), runs * per_step, bytes * per_step / (1 << 20),
-      took_us * per_step * 1e-3, predicted_us * per_step * 1e-3);
-  constexpr size_t kShown = 3;
-  std::ostringstream text;
-  for (size_t i = 0; i < std::min(kShown, report.entries.size()); ++i)
-    text << report.entries[i];
-  std::printf("%s", text.str().c_str());
+void RateMeter::start() {
+  start_ = Clock::now();
+}
+
+double RateMeter::rate(int64_t count) const {
+  return static_cast<double>(count) / std::max(seconds_since(start_), 1e-9);
 }
 
 }  // namespace examples

@@ -7,8 +7,6 @@
 #include <fstream>
 #include <string>
 
-#include "boxing/report.h"
-
 namespace examples {
 
 // Rank 0 prints `unit`s (samples, tokens) per second, with the loss and the remaining time.
@@ -21,9 +19,11 @@ class Progress {
   void finish();
 
  private:
+  std::string in_place(const std::string& text, int64_t done) const;
+
   int64_t steps_;
   std::string unit_;
-  bool is_terminal_;
+  int64_t width_;  // of the terminal; 0: none
   std::chrono::steady_clock::time_point start_, last_shown_;
   int64_t units_ = 0;
   double smoothed_loss_ = 0;
@@ -51,8 +51,17 @@ class StepLog {
   std::chrono::steady_clock::time_point last_;
 };
 
-// The cost of redistributions on this rank in `steps` training steps, and the three most expensive
-// ones.
-void print_boxing_summary(const flow::BoxingReport& report, int64_t steps);
+// Measures the rate of work, without the pauses between rate() and start().
+class RateMeter {
+ public:
+  RateMeter() { start(); }
+
+  void start();
+  // Per second, for `count` units since start().
+  double rate(int64_t count) const;
+
+ private:
+  std::chrono::steady_clock::time_point start_;
+};
 
 }  // namespace examples

@@ -349,14 +349,14 @@ TEST(Flowrun, TheMainExampleSavesAndStopsWhenAskedTo) {
   for (const std::string launcher : {"", "flowrun --ranks=threads:2 "}) {
     const std::string train = kPrograms + "/" + launcher + kPrograms + "/train_gpt";
     const std::string command = (launcher.empty() ? kPrograms + "/train_gpt" : train + " --dp 2") +
-                                " --data " FLOW_SOURCES "/examples --checkpoints $folder/saved";
+                                " --data " FLOW_SOURCES "/examples --run $folder/saved";
     const JobResult job =
         run_job({"sh", "-c",
                  "folder=$(mktemp -d)\n" + command +
                      " > $folder/out 2>&1 & pid=$!\n"
                      "until grep -q 'step 1/' $folder/out; do sleep 0.05; done\n"
                      "kill -TERM $pid; wait $pid; status=$?\n"
-                     "cat $folder/out; ls $folder/saved; rm -r $folder; exit $status"},
+                     "cat $folder/out; ls $folder/saved/checkpoints; rm -r $folder; exit $status"},
                 {.limit_s = 300});
 
     EXPECT_EQ(job.exit_code, 0) << job.output;

@@ -14,7 +14,7 @@
 #include "tools/flow_plan/program_lane.h"
 #include "tools/flow_plan/saved_plan.h"
 #include "tools/page/markup.h"
-#include "tools/page/page_style.h"
+#include "tools/page/shell.h"
 
 namespace flow::tools {
 
@@ -76,10 +76,6 @@ int64_t micro_batches_of(const CompiledArtifact& step) {
       most = std::max<int64_t>(most, run.micro_batch + 1);
   }
   return most;
-}
-
-std::string tile(const std::string& value, const char* what) {
-  return str("<div><b>", escaped(value), "</b><span>", what, "</span></div>\n");
 }
 
 std::string tiles_html(const CompiledArtifact& step, const std::vector<RankClass>& classes,
@@ -204,7 +200,10 @@ std::string time_html(const std::vector<RankClass>& classes, const Forecast& tim
   html +=
       "<p class=\"note\">By the cost model, for one core a rank. Point at a bar for its "
       "details.</p>\n";
-  return html + lanes_html(lanes, times.span_us);
+  return html + lanes_html(lanes, times.span_us,
+                           {.id = "predicted",
+                            .label = "predicted time of each rank",
+                            .hint = "<code>flow-plan page --rank R</code> draws one rank."});
 }
 
 }  // namespace
@@ -216,13 +215,7 @@ std::string page_of(const CompiledArtifact& step, const PageOptions& options) {
   for (size_t i = 0; i < std::min(classes.size(), kMostClasses); ++i)
     drawn.push_back(classes[i].ranks.front());
   const Forecast times = forecast(step.programs, drawn);
-  std::string html = str(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>Plan ",
-      escaped(options.name), "</title>\n<style>", kPageStyle, "</style></head><body>\n<h1>Plan ",
-      escaped(options.name), "</h1>\n<p class=\"sub\">key ", escaped(step.key.name()), "</p>\n");
-  html += tiles_html(step, classes, times) + time_html(classes, times);
+  std::string html = tiles_html(step, classes, times) + time_html(classes, times);
   html += ranks_html(step, classes, times);
   if (classes.size() > kMostClasses) {
     html += str("<p class=\"note\">The plan has ", classes.size(),
@@ -232,14 +225,15 @@ std::string page_of(const CompiledArtifact& step, const PageOptions& options) {
   }
   html += "<h2>Memory, transfers and kernels</h2>\n";
   for (size_t i = 0; i < drawn.size(); ++i) {
+    const Program& program = *classes[i].program;
     const bool is_only_one = classes[i].ranks.size() == 1;
     html += str("<details", i == 0 ? " open" : "", "><summary>", is_only_one ? "Rank " : "Ranks ",
                 ranks_text(classes[i].ranks), "</summary>\n",
-                rank_html(step, drawn[i], i < times.ranks.size() ? &times.ranks[i] : nullptr),
-                "</details>\n");
+                memory_html(program, i < times.ranks.size() ? &times.ranks[i] : nullptr),
+                transfers_html(program, drawn[i]), lines_html(program), "</details>\n");
   }
   html += outside_html(step, drawn.front()) + passes_html(step) + facts_html(step);
-  return html + "</body></html>\n";
+  return page_html("Plan " + options.name, "key " + step.key.name(), html);
 }
 
 }  // namespace flow::tools

@@ -111,6 +111,8 @@ std::string memory_drawing(const Scale& scale, const MemoryUse& use) {
   return html;
 }
 
+}  // namespace
+
 std::string memory_html(const Program& program, const RankForecast* forecast) {
   const MemoryUse use = memory_use(program, kMostColumns, kColours);
   std::string html = "<h3>Memory</h3>\n";
@@ -191,14 +193,6 @@ std::string lines_html(const Program& program) {
                        number_cell(share_text(sum.us, whole))});
   }
   return html + "</table>\n" + others_html(all.size(), kMostLines);
-}
-
-}  // namespace
-
-std::string rank_html(const graph::CompiledArtifact& step, int64_t rank,
-                      const RankForecast* forecast) {
-  const Program& program = step.program_of(rank);
-  return memory_html(program, forecast) + transfers_html(program, rank) + lines_html(program);
 }
 
 }  // namespace flow::tools

@@ -157,7 +157,8 @@ BarKind kind_of_part(const std::string& part) {
   }
 }
 
-std::string lanes_html(const std::vector<Lane>& lanes, double span_us) {
+std::string lanes_html(const std::vector<Lane>& lanes, double span_us,
+                       const LanesOptions& options) {
   size_t num_bars = 0;
   for (const Lane& lane : lanes)
     num_bars += lane.work.size() + lane.exchanges.size();
@@ -168,14 +169,14 @@ std::string lanes_html(const std::vector<Lane>& lanes, double span_us) {
     html += str("<p class=\"note\">These are ", num_bars, " bars, and at most ", kMostBars,
                 " are drawn one by one. Each column here is ",
                 time_text(span_us / static_cast<double>(num_columns)),
-                " wide, and the height of a colour is its share of this time. "
-                "<code>flow-plan page --rank R</code> draws one rank.</p>\n");
+                " wide, and the height of a colour is its share of this time. ", options.hint,
+                "</p>\n");
   }
   html += "<div class=\"zooms\">";
   for (const int zoom : kZooms) {
-    html +=
-        str("<input type=\"radio\" name=\"zoom\" id=\"z", zoom, "\"", zoom == 1 ? " checked" : "",
-            "><label for=\"z", zoom, "\">", zoom, "&times;</label>");
+    html += str("<input type=\"radio\" class=\"z", zoom, "\" name=\"zoom-", options.id, "\" id=\"z",
+                zoom, '-', options.id, "\"", zoom == 1 ? " checked" : "", "><label for=\"z", zoom,
+                '-', options.id, "\">", zoom, "&times;</label>");
   }
   html += "<div class=\"lanes\"><div class=\"names\">\n";
   for (const Lane& lane : lanes) {
@@ -184,7 +185,7 @@ std::string lanes_html(const std::vector<Lane>& lanes, double span_us) {
   }
   const size_t height = lanes.size() * kLaneHeight + kAxisHeight;
   html += str("</div><div class=\"scroll\"><svg class=\"time\" height=\"", height,
-              "\" role=\"img\" aria-label=\"predicted time of each rank\">\n");
+              "\" role=\"img\" aria-label=\"", escaped(options.label), "\">\n");
   html += axis_html(span_us, lanes.size());
   int y = 4;
   for (const Lane& lane : lanes) {

@@ -37,7 +37,13 @@ inline constexpr size_t kMostBars = 8000;  // of all lanes together
 // Of a part of a pipeline's step such as "1F0" or "after".
 BarKind kind_of_part(const std::string& part);
 
+struct LanesOptions {
+  std::string id;         // tells the lanes of a page apart
+  std::string label;      // what is drawn
+  std::string hint = {};  // HTML: what draws fewer bars; shown where there are too many
+};
+
 // The lanes as HTML, with the zoom buttons and the legend.
-std::string lanes_html(const std::vector<Lane>& lanes, double span_us);
+std::string lanes_html(const std::vector<Lane>& lanes, double span_us, const LanesOptions& options);
 
 }  // namespace flow::tools

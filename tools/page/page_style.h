@@ -30,7 +30,7 @@ td, th { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); vertical
 th { white-space: nowrap; }
 .n { text-align: right; white-space: nowrap; }
 .facts td:first-child { width: 220px; color: var(--dim); }
-.wide { overflow-x: auto; }
+.wide { overflow-x: auto; } .wide td { overflow-wrap: break-word; }
 details { border: 1px solid var(--line); border-radius: 8px; margin: 10px 0; padding: 0 16px; }
 details[open] { padding-bottom: 14px; }
 summary { cursor: pointer; padding: 10px 0; font-weight: 600; }
@@ -53,9 +53,9 @@ rect { stroke: var(--bg); stroke-width: .5; } rect:hover { stroke: var(--fg); st
 .names div { height: 40px; padding-top: 4px; line-height: 1.2; overflow: hidden; }
 .names b { display: block; } .names small { font-size: 11.5px; }
 .scroll { overflow-x: auto; } .time { width: 100%; display: block; overflow: visible; }
-#z4:checked ~ .lanes .time { width: 400%; } #z16:checked ~ .lanes .time { width: 1600%; }
+.z4:checked ~ .lanes .time { width: 400%; } .z16:checked ~ .lanes .time { width: 1600%; }
 .l4, .l16 { display: none; }
-#z4:checked ~ .lanes .l4, #z16:checked ~ .lanes .l4, #z16:checked ~ .lanes .l16 { display: inline; }
+.z4:checked ~ .lanes .l4, .z16:checked ~ .lanes .l4, .z16:checked ~ .lanes .l16 { display: inline; }
 text { font: 11px system-ui, sans-serif; } text.l { text-anchor: middle; fill: var(--ink);
   pointer-events: none; } text.a { fill: var(--dim); }
 .tick { stroke: var(--line); }
@@ -69,6 +69,31 @@ text { font: 11px system-ui, sans-serif; } text.l { text-anchor: middle; fill: v
 .m2 { fill: var(--m2); background: var(--m2); } .m3 { fill: var(--m3); background: var(--m3); }
 .m4 { fill: var(--m4); background: var(--m4); } .m5 { fill: var(--m5); background: var(--m5); }
 .m6 { fill: var(--m6); background: var(--m6); } .m7 { fill: var(--m7); background: var(--m7); }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 16px; }
+.chart { min-width: 0; } .chart h3 { margin: 10px 0 2px; } .chart .legend { margin: 0 0 6px; }
+.plot { position: relative; height: 230px; background: var(--panel); border: 1px solid var(--line);
+  border-radius: 8px; padding: 16px 18px 42px 62px; }
+.tall .plot { height: 340px; }
+.plot svg { width: 100%; height: 100%; display: block; overflow: visible; }
+.plot .over { position: absolute; left: 62px; top: 16px; width: calc(100% - 80px);
+  height: calc(100% - 58px); }
+.curve { fill: none; stroke-width: 2; stroke-linejoin: round; vector-effect: non-scaling-stroke; }
+.curve.faint { stroke-width: 1; opacity: .4; } i.faint { opacity: .4; }
+.curve.c0 { stroke: var(--m0); } .curve.c1 { stroke: var(--m1); } .curve.c2 { stroke: var(--m2); }
+.curve.c3 { stroke: var(--m3); } .curve.c4 { stroke: var(--m4); } .curve.c5 { stroke: var(--m5); }
+.curve.c6 { stroke: var(--m6); }
+circle.c0 { fill: var(--m0); } circle.c1 { fill: var(--m1); } circle.c2 { fill: var(--m2); }
+circle.c3 { fill: var(--m3); } circle.c4 { fill: var(--m4); } circle.c5 { fill: var(--m5); }
+circle.c6 { fill: var(--m6); }
+line.level { stroke: var(--dim); stroke-dasharray: 5 4; } text.level { fill: var(--fg);
+  font-weight: 600; paint-order: stroke; stroke: var(--panel); stroke-width: 4px; }
+pre { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; margin: 0;
+  padding: 10px 14px; font: 12.5px/1.45 ui-monospace, monospace; overflow: auto; }
+pre.text { white-space: pre-wrap; overflow-wrap: anywhere; } pre b { color: var(--dim);
+  font-weight: 400; }
+.bars { display: grid; grid-template-columns: max-content minmax(0, 1fr) max-content; gap: 6px 12px;
+  align-items: center; margin: 8px 0; }
+.bars .bar { display: flex; height: 20px; } .bars .bar span { height: 100%; min-width: 1px; }
 )";
 
 }  // namespace flow::tools

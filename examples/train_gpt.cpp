@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flow/flow.h"
@@ -25,6 +26,7 @@
 #include "support/report.h"
 #include "support/run_checks.h"
 #include "support/run_folder.h"
+#include "support/run_report.h"
 #include "support/training.h"
 
 namespace {
@@ -44,10 +46,6 @@ constexpr int64_t kWarmUp = 100;
 constexpr int64_t kReplayed = 20;         // steps that run again from a checkpoint
 constexpr int64_t kValidations = 20;      // during training
 constexpr int64_t kCheckedWindows = 128;  // of the validation text, each time
-
-bool is_first_rank() {
-  return flow::env::rank() == 0;
-}
 
 Gpt make_model(const Corpus& corpus) {
   return Gpt({.vocab_size = corpus.vocabulary.size(),
@@ -208,24 +206,41 @@ std::vector<double> replay(Training& training, const nn::Checkpoint& checkpoint,
   return losses;
 }
 
-// A checkpoint fits any layout: here the one of a single rank, which draws the sample.
-std::string sample_text(const Corpus& corpus, const nn::Checkpoint& checkpoint) {
+// A checkpoint fits any layout: here the one of a single rank, which continues the text.
+std::string continued(const Corpus& corpus, const std::vector<int64_t>& start,
+                      const nn::Checkpoint& checkpoint) {
   Gpt model = make_model(corpus);
   model.load_state_dict(checkpoint.read_all("graph.model."));
-  const std::vector<int64_t> start(corpus.valid.begin(), corpus.valid.begin() + kLength / 4);
-  const Tensor sample = flow::models::generate(model, flow::tensor(start, {1, kLength / 4}),
+  const auto length = static_cast<int64_t>(start.size());
+  const Tensor tokens = flow::models::generate(model, flow::tensor(start, {1, length}),
                                                {.max_new_tokens = 400, .temperature = 0.8});
-  return corpus.vocabulary.decode(sample.to_vector<int64_t>());
+  return corpus.vocabulary.decode(
+      tokens.narrow(1, length, tokens.size(1) - length).to_vector<int64_t>());
+}
+
+// What is known before the first step, for the terminal and the report.
+std::vector<std::pair<std::string, std::string>> facts_of(const Corpus& corpus, const Gpt& model,
+                                                          const GptLayout& layout) {
+  return {{"text", flow::str(corpus.train.size(), " characters to train on, ", corpus.valid.size(),
+                             " to validate, alphabet of ", corpus.vocabulary.size())},
+          {"counting models", flow::str("unigram ", examples::unigram_loss(corpus), ", trigram ",
+                                        examples::trigram_loss(corpus), " nats per character")},
+          {"model", flow::str("GPT with ", model.num_parameters(),
+                              " parameters, 4 layers, width 128, 4 heads, ", kLength,
+                              " characters at a time")},
+          {"pipeline", flow::str(layout.describe(), ", 1F1B, ", kMicroBatches, " micro-batches of ",
+                                 kBatch / kMicroBatches, " sequences")}};
 }
 
 void train(const Arguments& arguments) {
   bool is_stopped = flow::env::stop_requested();  // SIGTERM now only asks; steps look for it
+  const bool is_first_rank = flow::env::rank() == 0;
   const GptLayout layout({.device = arguments.device,
                           .stages = arguments.pipeline_parallel,
                           .data = arguments.data_parallel,
                           .tensor = arguments.tensor_parallel});
   const Corpus corpus = examples::read_corpus(arguments.data);
-  const double alone = is_first_rank() ? first_loss_of_one_rank(corpus, arguments) : 0;
+  const double alone = is_first_rank ? first_loss_of_one_rank(corpus, arguments) : 0;
   flow::manual_seed(arguments.seed);
   Training training(corpus, layout, arguments);
   const examples::RunFolder run(arguments.run, arguments.resumes);
@@ -233,43 +248,38 @@ void train(const Arguments& arguments) {
   if (const auto newest = checkpoints.newest()) training.resume(*newest);
   const int64_t first = training.step(), steps = arguments.steps;
 
-  Evaluate evaluation(training.model());
   training.graph().record(run.timeline(), steps - first);
   const Tensor blank = flow::zeros({kBatch, kLength}, layout.batch());
   const nn::CompiledGraph& plan = training.graph().compile(blank, blank);
-  examples::RunLog log(run.steps(), first);
-  double unigram = 0, trigram = 0;
-  if (is_first_rank()) {
-    unigram = examples::unigram_loss(corpus);
-    trigram = examples::trigram_loss(corpus);
-    std::printf("text: %zu characters to train on, %zu to validate, alphabet of %lld\n",
-                corpus.train.size(), corpus.valid.size(),
-                static_cast<long long>(corpus.vocabulary.size()));
-    std::printf("counting models: unigram %.4f, trigram %.4f nats per character\n", unigram,
-                trigram);
-    std::printf("model: GPT with %lld parameters, 4 layers, width 128, 4 heads, %lld characters\n",
-                static_cast<long long>(training.model().num_parameters()),
-                static_cast<long long>(kLength));
-    std::printf("pipeline: %s, 1F1B, %lld micro-batches\n", layout.describe().c_str(),
-                static_cast<long long>(kMicroBatches));
+  examples::RunReport report{.title = "Training of a character GPT", .subtitle = layout.describe()};
+  if (is_first_rank) {
+    plan.write_predicted_timeline(run.predicted_timeline());
+    report.unigram = examples::unigram_loss(corpus);
+    report.trigram = examples::trigram_loss(corpus);
+    report.facts = facts_of(corpus, training.model(), layout);
+    for (const auto& [name, fact] : report.facts)
+      std::printf("%s: %s\n", name.c_str(), fact.c_str());
     std::printf("%s", examples::describe_plan(plan).c_str());
-    std::printf("files: %s/ has checkpoints, steps.jsonl, timeline.json and report.html\n",
-                arguments.run.c_str());
     if (first > 0) std::printf("resumed at step %lld\n", static_cast<long long>(first));
   }
 
+  Evaluate evaluation(training.model());
   const auto validation_length = static_cast<int64_t>(corpus.valid.size());
   const int64_t sparse = std::max(kLength, validation_length / kCheckedWindows);
+  examples::RunLog log(run.steps(), first);
   examples::Progress progress(steps - first, "tokens");
+  examples::RateMeter meter;
   const int64_t save_at = std::max(first, steps - kReplayed);
   if (save_at == first) training.save(checkpoints);
-  examples::RateMeter meter;
   training.run_until(steps, [&](examples::StepRecord record) {
     const int64_t step = training.step();
     record.tokens_per_s = meter.rate(kBatch * kLength);
-    if (step == 1 && is_first_rank()) {
+    if (step == 1 && is_first_rank) {
       examples::check_first_loss(record.loss, alone);
-      std::printf("first loss %.7f; on one rank %.7f\n", record.loss, alone);
+      report.facts.emplace_back(
+          "first loss",
+          flow::str(examples::shortest(record.loss), "; on one rank ", examples::shortest(alone)));
+      std::printf("first loss: %s\n", report.facts.back().second.c_str());
     }
     if (step % std::max<int64_t>(1, steps / kValidations) == 0)
       record.validation_loss = validation_loss(evaluation, corpus.valid, layout, sparse);
@@ -282,27 +292,37 @@ void train(const Arguments& arguments) {
   });
   progress.finish();
   if (is_stopped) {
-    if (is_first_rank()) {
+    if (is_first_rank) {
       std::printf("stopped at step %lld as requested; continue with --run %s --resume\n",
                   static_cast<long long>(training.step()), arguments.run.c_str());
     }
     return;
   }
 
-  const double loss = validation_loss(evaluation, corpus.valid, layout, kLength);
-  if (is_first_rank()) {
-    std::printf("validation loss %.4f: %.2f of the unigram entropy %.4f, %s the trigram's %.4f\n",
-                loss, loss / unigram, unigram, loss < trigram ? "below" : "not below", trigram);
-  }
+  report.validation_loss = validation_loss(evaluation, corpus.valid, layout, kLength);
   Training again(corpus, layout, arguments);
   examples::check_resumed_losses(replay(again, checkpoints.open(save_at), steps), log.losses());
   training.save(checkpoints);
-  if (is_first_rank()) {
-    std::printf("resumed from the checkpoint of step %lld: the losses are the same\n",
-                static_cast<long long>(save_at));
-    const std::string text = sample_text(corpus, checkpoints.open(training.step()));
-    std::printf("--- sample\n%s\n---\n", text.c_str());
+  if (!is_first_rank) return;
+  std::printf("validation loss %.4f: %.2f of the unigram entropy %.4f, %s the trigram's %.4f\n",
+              report.validation_loss, report.validation_loss / report.unigram, report.unigram,
+              report.validation_loss < report.trigram ? "below" : "not below", report.trigram);
+  report.facts.emplace_back("checkpoint",
+                            flow::str("resumed from step ", save_at, "; all losses after it, ",
+                                      steps - save_at, ", are the same again"));
+  std::printf("checkpoint: %s\n", report.facts.back().second.c_str());
+  const nn::Checkpoint last = checkpoints.open(training.step());
+  if (!arguments.save.empty()) {
+    nn::save_safetensors(arguments.save, last.read_all("graph.model."));
+    std::printf("weights written to %s\n", arguments.save.c_str());
   }
+  const std::vector<int64_t> start(corpus.valid.begin(), corpus.valid.begin() + kLength / 4);
+  report.prompt = corpus.vocabulary.decode(start);
+  report.sample = continued(corpus, start, last);
+  report.steps = log.records();
+  examples::write_report(run, report, plan, training.model());
+  std::printf("--- sample\n%s%s\n---\nreport: %s\n", report.prompt.c_str(), report.sample.c_str(),
+              run.report().c_str());
 }
 
 }  // namespace

@@ -177,6 +177,37 @@ TEST_F(MainJob, AnEarlierRunIsKeptAndAStrangeFolderIsLeftAlone) {
   EXPECT_EQ(read("strange", "letter"), "dear reader");
 }
 
+TEST_F(MainJob, ItsFolderHoldsLogTimelinesCheckpointsAndASelfContainedReport) {
+  const JobResult job = train("threads:4", "--pp 2 --dp 2 --steps 6", "run");
+  EXPECT_TRUE(has(job.output, "report: " + run_folder("run") + "/report.html"));
+  EXPECT_EQ(steps("run").size(), 6U);
+  EXPECT_TRUE(fs::is_directory(run_folder("run") + "/checkpoints/step-000000006"));
+  for (const char* file : {"timeline.json", "predicted.json"}) {
+    const JobResult compared = run(kPrograms + "/flow-sim show " + run_folder("run") + '/' + file);
+    EXPECT_EQ(compared.exit_code, 0) << compared.output;
+    EXPECT_TRUE(has(compared.output, "1f1b, 2 stages, 8 micro-batches")) << compared.output;
+  }
+
+  std::string report = read("run", "report.html");
+  const size_t sample = report.find("<pre class=\"text\">");
+  ASSERT_NE(sample, std::string::npos);
+  report.erase(sample, report.find("</pre>", sample) - sample);  // it may hold any text
+  for (const char* part :
+       {"http://", "https://", "src=", "url(", "@import", "<script", "<link", "../"}) {
+    EXPECT_FALSE(has(report, part)) << part;
+  }
+  for (const char* part :
+       {"prefers-color-scheme: dark", "Loss in nats per character", "counting characters",
+        "counting triples", "Tokens per second", "Learning rate", "Measured: bubble ",
+        "Predicted: bubble ", "Where ranks wait", "Memory by owner", "optimizer state",
+        "Redistributions", "all_reduce", "train_gpt.cpp:", "Sample", "h.0.attn.c_q.weight",
+        "no rank waits for ever", "examples/train_gpt.cpp:"}) {
+    EXPECT_TRUE(has(report, part)) << part;
+  }
+  for (const char* missing : {"There is no timeline", "Nothing was recorded", "bubble -"})
+    EXPECT_FALSE(has(report, missing)) << missing;
+}
+
 TEST_F(MainJob, PrintsFewLinesBeforeTheFirstStep) {
   for (const std::string ranks : {"threads:4", "4"}) {
     const std::vector<std::string> lines =

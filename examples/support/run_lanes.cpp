@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -142,6 +144,19 @@ std::string shares_html(const TimelineFile& predicted, const TimelineFile& measu
          "the first action to the last.</p>\n";
 }
 
+// Says so if ranks had to share cores; several hosts are taken to be alike.
+std::string cores_text(const RunTimelines& timelines) {
+  std::set<int64_t> ranks;
+  if (timelines.measured) {
+    for (const TimelineEvent& event : timelines.measured->events)
+      ranks.insert(event.rank);
+  }
+  const unsigned cores = std::thread::hardware_concurrency();
+  if (cores == 0 || ranks.size() <= cores) return {};
+  return flow::str(" This host has ", cores, cores == 1 ? " core" : " cores",
+                   ", so its ranks also waited for each other's cores.");
+}
+
 std::optional<TimelineFile> read(const std::string& path) {
   if (!std::filesystem::exists(path)) return {};
   return flow::sim::load_timeline(path);
@@ -161,7 +176,8 @@ std::string pipeline_html(const RunTimelines& timelines) {
   std::string html = "<h2>Pipeline</h2>\n";
   html += lanes_html(timelines.measured, "Measured",
                      "One step of the training, after some steps that warm up. Narrow bars are "
-                     "waits for messages.");
+                     "waits for messages." +
+                         cores_text(timelines));
   html += lanes_html(timelines.predicted, "Predicted",
                      "The schedule with the times of the cost model, before the first step. The "
                      "model knows one core a rank and no other load.");

@@ -45,54 +45,56 @@ std::vector<Point> points_of(const std::vector<StepRecord>& steps, Value value) 
   return points;
 }
 
-// Means over the last steps, a fortieth of all.
+// Means over the neighbours of each point, a fortieth of all points; fewer at both ends.
 std::vector<Point> smoothed(const std::vector<Point>& points) {
-  const size_t width = points.size() / 40 + 1;
+  std::vector<double> sums = {0};
+  for (const Point& point : points)
+    sums.push_back(sums.back() + point.y);
   std::vector<Point> means;
-  double sum = 0;
   for (size_t i = 0; i < points.size(); ++i) {
-    sum += points[i].y - (i >= width ? points[i - width].y : 0);
-    means.push_back({points[i].x, sum / static_cast<double>(std::min(i + 1, width))});
+    const size_t reach = std::min({i, points.size() - 1 - i, points.size() / 80});
+    const double sum = sums[i + reach + 1] - sums[i - reach];
+    means.push_back({points[i].x, sum / static_cast<double>(2 * reach + 1)});
   }
   return means;
 }
 
+// A curve of each step, and its mean.
+std::vector<flow::tools::Curve> with_mean(const std::vector<Point>& points, int colour,
+                                          const std::string& what = "") {
+  return {{.name = what + "each step", .colour = colour, .points = points, .is_faint = true},
+          {.name = what + "mean", .colour = colour, .points = smoothed(points)}};
+}
+
 std::string curves_html(const RunReport& report) {
-  const auto losses = points_of(report.steps, [](const StepRecord& it) { return it.loss; });
-  const auto rates = points_of(report.steps, [](const StepRecord& it) { return it.tokens_per_s; });
+  const auto curve = [&](auto value) { return points_of(report.steps, value); };
+  Chart loss{
+      .title = "Loss in nats per character",
+      .x_name = "step",
+      .curves = with_mean(curve([](const StepRecord& it) { return it.loss; }), 0, "training, "),
+      .levels = {{"counting characters", report.unigram}, {"counting triples", report.trigram}}};
   std::vector<Point> validation;
   for (const StepRecord& record : report.steps) {
     if (record.validation_loss)
       validation.push_back({static_cast<double>(record.step + 1), *record.validation_loss});
   }
-  const Chart loss{
-      .title = "Loss in nats per character",
-      .x_name = "step",
-      .curves = {{.name = "training, each step", .colour = 0, .points = losses, .is_faint = true},
-                 {.name = "training, mean", .colour = 0, .points = smoothed(losses)},
-                 {.name = "validation", .colour = 1, .points = validation, .has_dots = true}},
-      .levels = {{"counting characters", report.unigram}, {"counting triples", report.trigram}}};
+  loss.curves.push_back(
+      {.name = "validation", .colour = 1, .points = validation, .has_dots = true});
   const Chart speed{
       .title = "Tokens per second",
       .x_name = "step",
-      .curves = {{.name = "each step", .colour = 2, .points = rates, .is_faint = true},
-                 {.name = "mean", .colour = 2, .points = smoothed(rates)}},
+      .curves = with_mean(curve([](const StepRecord& it) { return it.tokens_per_s; }), 2),
       .from_zero = true};
-  const Chart lr{
-      .title = "Learning rate",
-      .x_name = "step",
-      .curves = {{.name = "of AdamW",
-                  .colour = 3,
-                  .points = points_of(report.steps, [](const StepRecord& it) { return it.lr; })}},
-      .from_zero = true};
-  const Chart norm{
-      .title = "Norm of the gradients, before clipping to 1",
-      .x_name = "step",
-      .curves = {{.name = "L2 norm",
-                  .colour = 5,
-                  .points =
-                      points_of(report.steps, [](const StepRecord& it) { return it.grad_norm; })}},
-      .from_zero = true};
+  const Chart lr{.title = "Learning rate",
+                 .x_name = "step",
+                 .curves = {{.name = "of AdamW",
+                             .colour = 3,
+                             .points = curve([](const StepRecord& it) { return it.lr; })}},
+                 .from_zero = true};
+  const Chart norm{.title = "Norm of the gradients, before clipping to 1",
+                   .x_name = "step",
+                   .curves = with_mean(curve([](const StepRecord& it) { return it.grad_norm; }), 5),
+                   .from_zero = true};
   return "<h2>Training</h2>\n<div class=\"tall\">" + chart_html(loss) +
          "</div>\n<div class=\"charts\">" + chart_html(speed) + chart_html(lr) + chart_html(norm) +
          "</div>\n";
@@ -279,12 +281,12 @@ std::string tiles_html(const RunReport& report, const CompiledArtifact& step,
     peak = std::max(peak, peak_bytes_of(step, static_cast<int64_t>(rank)));
   return "<div class=\"tiles\">\n" + tile(flow::str(report.steps.size()), "steps") +
          tile(fixed(report.validation_loss, 3),
-              "validation loss; counting triples: " + fixed(report.trigram, 3)) +
+              "validation loss; triples: " + fixed(report.trigram, 3)) +
          tile(fixed(typical_rate(report.steps), 0), "tokens per second, median") +
          tile(flow::str(step.certificate.ranks.size()), "ranks") +
          tile(bubble_text(timelines.predicted) + " / " + bubble_text(timelines.measured),
               "bubble, predicted / measured") +
-         tile(bytes_text(peak), "of a step on a rank at most, predicted") + "</div>\n";
+         tile(bytes_text(peak), "memory of a step, predicted") + "</div>\n";
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace flow::tools {
 namespace {
 
 constexpr size_t kMostPoints = 800;  // of a curve; a chart is about as many pixels wide
-constexpr int kTicks = 5;
+constexpr int kTicks = 5;            // of the y axis
+constexpr int kXTicks = 6;
 
 struct Range {
   double low = std::numeric_limits<double>::infinity();
@@ -152,16 +153,16 @@ std::string chart_html(const Chart& chart) {
   if (chart.from_zero) y.add(0);
   const std::vector<double> y_ticks = nice_ticks(y.low, y.high, kTicks);
   y = {y_ticks.front(), y_ticks.back()};
-  html += legend_html(chart) +
-          "<div class=\"plot\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" "
-          "role=\"img\" aria-label=\"" +
-          escaped(chart.title) + "\">\n";
   std::stable_sort(curves.begin(), curves.end(),
                    [](const Curve& a, const Curve& b) { return a.is_faint > b.is_faint; });
+  html += legend_html(chart) + "<div class=\"plot\"><svg class=\"over\">\n" +
+          axes_html(x, nice_ticks(x.low, x.high, kXTicks), y, y_ticks, chart.x_name) +
+          "</svg><svg class=\"over\" viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" "
+          "role=\"img\" aria-label=\"" +
+          escaped(chart.title) + "\">\n";
   for (const Curve& curve : curves)
     html += curve_html(curve, x, y);
-  html += "</svg><svg class=\"over\">\n" +
-          axes_html(x, nice_ticks(x.low, x.high, kTicks), y, y_ticks, chart.x_name);
+  html += "</svg><svg class=\"over\">\n";
   for (const Curve& curve : curves) {
     if (curve.has_dots || curve.points.size() == 1) html += dots_html(curve, x, y);
   }

@@ -20,7 +20,7 @@ p { margin: 4px 0 10px; } .sub, .note, small, th { color: var(--dim); }
 .sub { overflow-wrap: anywhere; }
 code { font: 12.5px ui-monospace, monospace; }
 .tiles { display: flex; flex-wrap: wrap; gap: 10px; margin: 16px 0; }
-.tiles div { background: var(--panel); border: 1px solid var(--line); border-radius: 8px;
+.tiles div { flex: 1 1 auto; background: var(--panel); border: 1px solid var(--line); border-radius: 8px;
   padding: 8px 14px; }
 .tiles b { display: block; font-size: 18px; } .tiles span { color: var(--dim); font-size: 12.5px; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
@@ -74,9 +74,8 @@ text { font: 11px system-ui, sans-serif; } text.l { text-anchor: middle; fill: v
 .plot { position: relative; height: 230px; background: var(--panel); border: 1px solid var(--line);
   border-radius: 8px; padding: 16px 18px 42px 62px; }
 .tall .plot { height: 340px; }
-.plot svg { width: 100%; height: 100%; display: block; overflow: visible; }
 .plot .over { position: absolute; left: 62px; top: 16px; width: calc(100% - 80px);
-  height: calc(100% - 58px); }
+  height: calc(100% - 58px); overflow: visible; }
 .curve { fill: none; stroke-width: 2; stroke-linejoin: round; vector-effect: non-scaling-stroke; }
 .curve.faint { stroke-width: 1; opacity: .4; } i.faint { opacity: .4; }
 .curve.c0 { stroke: var(--m0); } .curve.c1 { stroke: var(--m1); } .curve.c2 { stroke: var(--m2); }

@@ -35,6 +35,14 @@ Tensor Tensor::to(std::string_view device_name, Site site) const {
   return to_global({.placement = there, .sbp = sbp()}, site);
 }
 
+Tensor Tensor::cpu(Site site) const {
+  return to("cpu", site);
+}
+
+Tensor Tensor::cuda(Site site) const {
+  return to("cuda", site);
+}
+
 namespace internal {
 void read_values(const Tensor& tensor, DType dtype, void* target, const char* method, Site site) {
   if (std::string_view(method) == "item" && tensor.numel() != 1) {

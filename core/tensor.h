@@ -108,6 +108,9 @@ class Tensor : public PointwiseMethods,
   Tensor to_local(Site site = Site::here()) const;
   Tensor to(DType dtype, Site site = Site::here()) const;
   Tensor to(std::string_view device, Site site = Site::here()) const;
+  // to("cpu") and to("cuda").
+  Tensor cpu(Site site = Site::here()) const;
+  Tensor cuda(Site site = Site::here()) const;
   Tensor contiguous(Site site = Site::here()) const;
   Tensor clone(Site site = Site::here()) const;
 

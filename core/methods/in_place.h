@@ -79,6 +79,7 @@ class InPlaceMethods : public MethodFamily<InPlaceMethods> {
   const Tensor& sigmoid_(Site site = Site::here()) const;
   const Tensor& relu_(Site site = Site::here()) const;
   const Tensor& clamp_(const ClampOptions& options, Site site = Site::here()) const;
+  const Tensor& clamp_(const Scalar& min, const Scalar& max, Site site = Site::here()) const;
   const Tensor& clamp_min_(const Scalar& min, Site site = Site::here()) const;
   const Tensor& clamp_max_(const Scalar& max, Site site = Site::here()) const;
 

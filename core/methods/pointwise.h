@@ -134,7 +134,12 @@ class PointwiseMethods : public MethodFamily<PointwiseMethods> {
   Tensor hardshrink(const ShrinkOptions& options = {}, Site site = Site::here()) const;
   Tensor prelu(const TensorArg& weight) const;
   Tensor clamp(const ClampOptions& options, Site site = Site::here()) const;
+  Tensor clamp(const Scalar& min, const Scalar& max, Site site = Site::here()) const;
   Tensor clamp(const TensorArg& min, const TensorArg& max) const;
+  Tensor clamp_min(const Scalar& min, Site site = Site::here()) const;
+  Tensor clamp_min(const TensorArg& min) const;
+  Tensor clamp_max(const Scalar& max, Site site = Site::here()) const;
+  Tensor clamp_max(const TensorArg& max) const;
   Tensor clip(const ClampOptions& options, Site site = Site::here()) const;
   Tensor nan_to_num(Site site = Site::here()) const;
   Tensor nan_to_num(const NanToNumOptions& options, Site site = Site::here()) const;

@@ -153,6 +153,26 @@ Tensor clamp(const TensorArg& x, const TensorArg& min, const TensorArg& max) {
   return ops::named("clamp", x.site(), [&] { return clamp_between(x, min, max); });
 }
 
+Tensor clamp(const TensorArg& x, const Scalar& min, const Scalar& max) {
+  return clamp(x, {.min = min, .max = max});
+}
+
+Tensor clamp_min(const TensorArg& x, const Scalar& min) {
+  return ops::named("clamp_min", x.site(), [&]() -> Tensor { return clamp(x, {.min = min}); });
+}
+
+Tensor clamp_min(const TensorArg& x, const TensorArg& min) {
+  return ops::named("clamp_min", x.site(), [&]() -> Tensor { return clamp(x, min, Tensor()); });
+}
+
+Tensor clamp_max(const TensorArg& x, const Scalar& max) {
+  return ops::named("clamp_max", x.site(), [&]() -> Tensor { return clamp(x, {.max = max}); });
+}
+
+Tensor clamp_max(const TensorArg& x, const TensorArg& max) {
+  return ops::named("clamp_max", x.site(), [&]() -> Tensor { return clamp(x, Tensor(), max); });
+}
+
 Tensor clip(const TensorArg& x, const ClampOptions& options) {
   return ops::named("clip", x.site(), [&]() -> Tensor { return clamp(x, options); });
 }
@@ -173,8 +193,17 @@ const Tensor& clamp_(const TensorArg& x, const ClampOptions& options) {
   return x;
 }
 
+const Tensor& clamp_(const TensorArg& x, const Scalar& min, const Scalar& max) {
+  return clamp_(x, {.min = min, .max = max});
+}
+
 const Tensor& InPlaceMethods::clamp_(const ClampOptions& options, Site site) const {
   flow::clamp_(TensorArg(self(), site), options);
+  return self();
+}
+
+const Tensor& InPlaceMethods::clamp_(const Scalar& min, const Scalar& max, Site site) const {
+  flow::clamp_(TensorArg(self(), site), min, max);
   return self();
 }
 
@@ -185,6 +214,26 @@ const Tensor& InPlaceMethods::masked_fill_(const TensorArg& mask, const Scalar& 
 
 Tensor PointwiseMethods::clamp(const ClampOptions& options, Site site) const {
   return flow::clamp(TensorArg(self(), site), options);
+}
+
+Tensor PointwiseMethods::clamp(const Scalar& min, const Scalar& max, Site site) const {
+  return flow::clamp(TensorArg(self(), site), min, max);
+}
+
+Tensor PointwiseMethods::clamp_min(const Scalar& min, Site site) const {
+  return flow::clamp_min(TensorArg(self(), site), min);
+}
+
+Tensor PointwiseMethods::clamp_min(const TensorArg& min) const {
+  return flow::clamp_min(TensorArg(self(), min.site()), min);
+}
+
+Tensor PointwiseMethods::clamp_max(const Scalar& max, Site site) const {
+  return flow::clamp_max(TensorArg(self(), site), max);
+}
+
+Tensor PointwiseMethods::clamp_max(const TensorArg& max) const {
+  return flow::clamp_max(TensorArg(self(), max.site()), max);
 }
 
 Tensor PointwiseMethods::clamp(const TensorArg& min, const TensorArg& max) const {

@@ -30,11 +30,18 @@ struct ClampOptions {
 // min(max(x, options.min), options.max). At least one bound must be given. NaN stays NaN. The
 // gradient passes to x where min < x < max and is 0 elsewhere.
 Tensor clamp(const TensorArg& x, const ClampOptions& options);
+Tensor clamp(const TensorArg& x, const Scalar& min, const Scalar& max);
 // As clamp, with bounds for each element. An undefined tensor is no bound, and max wins over min.
 // The result is NaN where a bound is NaN.
 Tensor clamp(const TensorArg& x, const TensorArg& min, const TensorArg& max);
+// clamp with one bound.
+Tensor clamp_min(const TensorArg& x, const Scalar& min);
+Tensor clamp_min(const TensorArg& x, const TensorArg& min);
+Tensor clamp_max(const TensorArg& x, const Scalar& max);
+Tensor clamp_max(const TensorArg& x, const TensorArg& max);
 // Another name of clamp.
 Tensor clip(const TensorArg& x, const ClampOptions& options);
 const Tensor& clamp_(const TensorArg& x, const ClampOptions& options);
+const Tensor& clamp_(const TensorArg& x, const Scalar& min, const Scalar& max);
 
 }  // namespace flow

@@ -502,6 +502,16 @@ Tensor ShapeMethods::t(Site site) const {
   return flow::t({self(), site});
 }
 
+Tensor ShapeMethods::T(Site site) const {
+  return ops::named("T", site, [&]() -> Tensor { return flow::t({self(), site}); });
+}
+
+Tensor ShapeMethods::mT(Site site) const {
+  return ops::named("mT", site, [&]() -> Tensor {
+    return flow::transpose({self(), site}, -2, -1);
+  });
+}
+
 Tensor ShapeMethods::permute(const Ints& dims, Site site) const {
   return flow::permute({self(), site}, dims);
 }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/device/cuda.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
@@ -51,6 +52,35 @@ TEST(TensorMethods, ViewsShareMemory) {
   EXPECT_EQ(x.movedim(0, 1).shape(), (Shape{3, 2}));
   EXPECT_EQ(x.split({1, 2}, 1)[1].shape(), (Shape{2, 2}));
   EXPECT_EQ(x.chunk(2, 1)[0].shape(), (Shape{2, 2}));
+}
+
+TEST(TensorMethods, TransposesAndDevicesHaveShortNames) {
+  const Tensor x = tensor({{1.F, 2.F, 3.F}});
+
+  EXPECT_EQ(x.T().shape(), (Shape{3, 1}));
+  EXPECT_EQ(x[0].T().shape(), (Shape{3}));
+  EXPECT_EQ(x.unsqueeze(0).mT().shape(), (Shape{1, 3, 1}));
+  EXPECT_TRUE(x.cpu().is_same(x));
+  EXPECT_THROW(x.unsqueeze(0).T(), InvalidArgument);
+  EXPECT_THROW(x[0].mT(), InvalidArgument);
+  if (!cuda::is_built()) {
+    EXPECT_THROW(x.cuda(), Unsupported);
+  }
+}
+
+TEST(TensorMethods, BoundsAreTwoNumbersToo) {
+  const Tensor x = tensor({-1.F, 0.5F, 2.F});
+
+  EXPECT_EQ(x.clamp(0, 1).to_vector<float>(), (Floats{0, 0.5F, 1}));
+  EXPECT_EQ(clamp(x, 0, 1).to_vector<float>(), (Floats{0, 0.5F, 1}));
+  EXPECT_EQ(x.clamp_min(0).to_vector<float>(), (Floats{0, 0.5F, 2}));
+  EXPECT_EQ(x.clamp_max(1).to_vector<float>(), (Floats{-1, 0.5F, 1}));
+  const Tensor bounds = tensor({0.F, 1.F, 1.F});
+  EXPECT_EQ(x.clamp_min(bounds).to_vector<float>(), (Floats{0, 1, 2}));
+  EXPECT_EQ(x.clamp_max(bounds).to_vector<float>(), (Floats{-1, 0.5F, 1}));
+  EXPECT_EQ(x.clamp_(0, 1).to_vector<float>(), (Floats{0, 0.5F, 1}));
+  EXPECT_EQ(x.to_vector<float>(), (Floats{0, 0.5F, 1}));
+  EXPECT_THROW(x.to(int64).clamp_(0, 1.5), InvalidArgument);
 }
 
 TEST(TensorMethods, UnfoldGivesWindowsAlongANewLastDim) {

@@ -203,6 +203,14 @@ Tensor remainder(const TensorArg& a, const Scalar& b) {
   return ops::run<ops::RemainderNumber>(a, b);
 }
 
+Tensor operator%(const TensorArg& a, const TensorArg& b) {
+  return remainder(a, b);
+}
+
+Tensor operator%(const TensorArg& a, const Scalar& b) {
+  return remainder(a, b);
+}
+
 Tensor logaddexp(const TensorArg& a, const TensorArg& b) {
   return ops::run<ops::Logaddexp>(a, b);
 }

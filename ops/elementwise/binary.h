@@ -71,9 +71,12 @@ Tensor floor_divide(const TensorArg& a, const Scalar& b);
 // The remainder of the division, with the sign of the dividend (C's fmod).
 Tensor fmod(const TensorArg& a, const TensorArg& b);
 Tensor fmod(const TensorArg& a, const Scalar& b);
-// The remainder of the division, with the sign of the divisor (Python's %).
+// The remainder of the division, with the sign of the divisor: Python's %, and not C++'s, which is
+// fmod.
 Tensor remainder(const TensorArg& a, const TensorArg& b);
 Tensor remainder(const TensorArg& a, const Scalar& b);
+Tensor operator%(const TensorArg& a, const TensorArg& b);
+Tensor operator%(const TensorArg& a, const Scalar& b);
 
 // log(exp(a) + exp(b)) without overflow. Floating only.
 Tensor logaddexp(const TensorArg& a, const TensorArg& b);

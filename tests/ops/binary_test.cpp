@@ -92,6 +92,13 @@ TEST(Binary, RemaindersTakeTheSignOfDivisorOrDividend) {
   EXPECT_EQ(remainder(tensor({-1.f}), 3).to_vector<float>(), Floats({2}));
 }
 
+TEST(Binary, PercentIsTheRemainderOfPython) {
+  const Tensor x = tensor({-5, 5});
+
+  EXPECT_EQ((x % 3).to_vector<int64_t>(), Ints64({1, 2}));
+  EXPECT_EQ((x % tensor({-3, -3})).to_vector<int64_t>(), Ints64({-2, -1}));
+}
+
 TEST(Binary, IntegerDivisionByZeroIsAnError) {
   EXPECT_THROW(floor_divide(tensor({1}), tensor({0})), InvalidArgument);
   EXPECT_THROW(remainder(tensor({1}), 0), InvalidArgument);

@@ -13,12 +13,14 @@ namespace flow {
 
 class Tensor;
 class TensorArg;
+struct AminmaxOptions;
 struct BincountOptions;
 struct CovOptions;
 struct DiffOptions;
 struct HistcOptions;
 struct KeepdimOptions;
 struct KthvalueOptions;
+struct MinMax;
 struct NormOptions;
 struct QuantileOptions;
 struct ReduceOptions;
@@ -70,6 +72,8 @@ class ReduceMethods : public MethodFamily<ReduceMethods> {
   Tensor amin(Site site = Site::here()) const;
   Tensor amin(const Ints& dims, Site site = Site::here()) const;
   Tensor amin(const Ints& dims, const KeepdimOptions& options, Site site = Site::here()) const;
+  MinMax aminmax(Site site = Site::here()) const;
+  MinMax aminmax(const AminmaxOptions& options, Site site = Site::here()) const;
   Tensor argmax(Site site = Site::here()) const;
   Tensor argmax(int64_t dim, Site site = Site::here()) const;
   Tensor argmax(int64_t dim, const KeepdimOptions& options, Site site = Site::here()) const;
@@ -121,6 +125,8 @@ class ReduceMethods : public MethodFamily<ReduceMethods> {
   Tensor mv(const TensorArg& other) const;
   Tensor dot(const TensorArg& other) const;
   Tensor outer(const TensorArg& other) const;
+  Tensor inner(const TensorArg& other) const;
+  Tensor dist(const TensorArg& other, double p = 2) const;
   Tensor addmm(const TensorArg& mat1, const TensorArg& mat2,
                const AddmmOptions& options = {}) const;
   Tensor baddbmm(const TensorArg& batch1, const TensorArg& batch2,

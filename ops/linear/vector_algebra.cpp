@@ -14,6 +14,7 @@
 #include "ops/elementwise/where.h"
 #include "ops/index/index.h"
 #include "ops/linear/distance_op.h"
+#include "ops/linear/einsum.h"
 #include "ops/linear/matmul.h"
 #include "ops/named_errors.h"
 #include "ops/reduce/reduce.h"
@@ -89,6 +90,19 @@ Tensor outer(const TensorArg& a, const TensorArg& b) {
           a.site());
     }
     return mul({unsqueeze(a, 1), a.site()}, b);
+  });
+}
+
+Tensor inner(const TensorArg& a, const TensorArg& b) {
+  return ops::named("inner", a.site(), [&]() -> Tensor {
+    if (a->dim() == 0 || b->dim() == 0) return mul(a, b);
+    return tensordot(a, b, Ints(-1), Ints(-1));
+  });
+}
+
+Tensor dist(const TensorArg& a, const TensorArg& b, double p) {
+  return ops::named("dist", a.site(), [&]() -> Tensor {
+    return norm({sub(a, b), a.site()}, {.p = p});
   });
 }
 
@@ -370,6 +384,14 @@ Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const TensorArg& weigh
     const Tensor y = sum({mul({left, site}, unsqueeze(x2, -2)), site}, -1);
     return bias.defined() ? add({y, site}, bias) : y;
   });
+}
+
+Tensor ReduceMethods::inner(const TensorArg& other) const {
+  return flow::inner(TensorArg(self(), other.site()), other);
+}
+
+Tensor ReduceMethods::dist(const TensorArg& other, double p) const {
+  return flow::dist(TensorArg(self(), other.site()), other, p);
 }
 
 Tensor ReduceMethods::cross(const TensorArg& other, const CrossOptions& options) const {

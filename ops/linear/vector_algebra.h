@@ -15,6 +15,13 @@ Tensor cross(const TensorArg& a, const TensorArg& b, const CrossOptions& options
 // The outer product of two vectors: y[i][j] = a[i] b[j].
 Tensor outer(const TensorArg& a, const TensorArg& b);
 
+// The products of the rows of a and b, summed: y[…, …'] = sum over i of a[…, i] b[…', i]. A tensor
+// without dims is a factor of all elements.  inner(a (2, 3), b (4, 3)): (2, 4)
+Tensor inner(const TensorArg& a, const TensorArg& b);
+
+// The p-norm of a - b over all elements; shapes broadcast. Floating only.
+Tensor dist(const TensorArg& a, const TensorArg& b, double p = 2);
+
 // The Kronecker product: each element of a times all of b, block by block.
 //   kron(a (2, 2), b (3, 1)): (6, 2)
 Tensor kron(const TensorArg& a, const TensorArg& b);

@@ -217,6 +217,22 @@ Tensor argmin(const TensorArg& x, int64_t dim, const KeepdimOptions& options) {
   return ops::find(ops::kArgmin, x, dim, options);
 }
 
+MinMax aminmax(const TensorArg& x, const AminmaxOptions& options) {
+  return ops::named("aminmax", x.site(), [&]() -> MinMax {
+    const Ints dims = options.dim ? Ints(*options.dim) : Ints();
+    const KeepdimOptions kept{.keepdim = options.keepdim};
+    return {amin(x, dims, kept), amax(x, dims, kept)};
+  });
+}
+
+MinMax ReduceMethods::aminmax(Site site) const {
+  return flow::aminmax({self(), site});
+}
+
+MinMax ReduceMethods::aminmax(const AminmaxOptions& options, Site site) const {
+  return flow::aminmax({self(), site}, options);
+}
+
 Tensor ReduceMethods::max(Site site) const {
   return flow::max({self(), site});
 }

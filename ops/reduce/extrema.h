@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "core/tensor.h"
 #include "ops/reduce/reduce.h"
@@ -15,6 +16,19 @@ Tensor amax(const TensorArg& x);
 Tensor amax(const TensorArg& x, const Ints& dims, const KeepdimOptions& options = {});
 Tensor amin(const TensorArg& x);
 Tensor amin(const TensorArg& x, const Ints& dims, const KeepdimOptions& options = {});
+
+struct AminmaxOptions {
+  std::optional<int64_t> dim = {};  // unset: all dims
+  bool keepdim = false;
+};
+
+struct MinMax {
+  Tensor min, max;
+};
+
+// amin and amax over one dim or all.
+//   auto [low, high] = aminmax(x)
+MinMax aminmax(const TensorArg& x, const AminmaxOptions& options = {});
 
 // The same as amax and amin over all dims.
 Tensor max(const TensorArg& x);

@@ -210,6 +210,26 @@ Tensor std(const TensorArg& x, const Ints& dims, const VarOptions& options) {
   });
 }
 
+VarMean var_mean(const TensorArg& x) {
+  return var_mean(x, Ints());
+}
+
+VarMean var_mean(const TensorArg& x, const Ints& dims, const VarOptions& options) {
+  return ops::named("var_mean", x.site(), [&]() -> VarMean {
+    return {var(x, dims, options), mean(x, dims, {.keepdim = options.keepdim})};
+  });
+}
+
+StdMean std_mean(const TensorArg& x) {
+  return std_mean(x, Ints());
+}
+
+StdMean std_mean(const TensorArg& x, const Ints& dims, const VarOptions& options) {
+  return ops::named("std_mean", x.site(), [&]() -> StdMean {
+    return {std(x, dims, options), mean(x, dims, {.keepdim = options.keepdim})};
+  });
+}
+
 Tensor norm(const TensorArg& x, const NormOptions& options) {
   return ops::located(x.site(), [&]() -> Tensor {
     return ops::norm_over(x, ops::reduction_dims(options.dim, x->dim(), "norm"), options.keepdim,

@@ -21,6 +21,21 @@ Tensor var(const TensorArg& x, const Ints& dims, const VarOptions& options = {})
 Tensor std(const TensorArg& x);
 Tensor std(const TensorArg& x, const Ints& dims, const VarOptions& options = {});
 
+struct VarMean {
+  Tensor var, mean;
+};
+
+struct StdMean {
+  Tensor std, mean;
+};
+
+// var or std, and the mean over the same dims.
+//   auto [var, mean] = var_mean(x, 0)
+VarMean var_mean(const TensorArg& x);
+VarMean var_mean(const TensorArg& x, const Ints& dims, const VarOptions& options = {});
+StdMean std_mean(const TensorArg& x);
+StdMean std_mean(const TensorArg& x, const Ints& dims, const VarOptions& options = {});
+
 struct NormOptions {
   double p = 2;  // 0 counts the nonzero elements; ±infinity: the largest / smallest magnitude
   Ints dim = {};

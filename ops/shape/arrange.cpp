@@ -34,6 +34,15 @@ Tensor as_column(const TensorArg& x) {
 
 }  // namespace
 
+std::vector<Tensor> broadcast_tensors(const TensorListArg& tensors) {
+  return ops::named("broadcast_tensors", tensors.site, [&] {
+    Shape shape;
+    for (const Tensor& x : tensors.tensors)
+      shape = broadcast_shapes(shape, x.shape(), "broadcast_tensors");
+    return each(tensors, [&](const TensorArg& x) { return expand(x, shape); });
+  });
+}
+
 Tensor atleast_1d(const TensorArg& x) {
   return x->dim() == 0 ? reshape(x, {1}) : x.tensor();
 }

@@ -17,6 +17,9 @@ Tensor atleast_1d(const TensorArg& x);
 Tensor atleast_2d(const TensorArg& x);
 Tensor atleast_3d(const TensorArg& x);
 
+// The tensors as views of the shape to which all of them broadcast.
+std::vector<Tensor> broadcast_tensors(const TensorListArg& tensors);
+
 // Concatenate tensors along the second dim (hstack; vectors along the first), the first dim
 // (vstack) or the third dim (dstack), after atleast_1d, atleast_2d or atleast_3d of each.
 // column_stack treats each vector as a column.  vstack({a (3), b (2, 3)}): (3, 3)

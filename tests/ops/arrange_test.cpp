@@ -32,6 +32,17 @@ TEST(Arrange, DimsAreAddedAsEachFunctionSays) {
   EXPECT_EQ(atleast_3d(ones({2, 3})).shape(), (Shape{2, 3, 1}));
 }
 
+TEST(Arrange, TensorsAreViewsOfTheirCommonShape) {
+  const Tensor x = ones({3, 1});
+  const std::vector<Tensor> views = broadcast_tensors({x, ones({2}), ones({1, 1, 1})});
+
+  for (const Tensor& view : views)
+    EXPECT_EQ(view.shape(), (Shape{1, 3, 2}));
+  x.fill_(4);
+  EXPECT_EQ(values(views[0]), (Floats{4, 4, 4, 4, 4, 4}));
+  EXPECT_THROW(broadcast_tensors({x, ones({2, 2})}), InvalidArgument);
+}
+
 TEST(Arrange, StacksSideBySideBelowAndBehind) {
   const Tensor a = counting({2}), b = counting({2, 2});
 

@@ -53,6 +53,21 @@ TEST(Extrema, WithTheirPositions) {
   EXPECT_EQ(argmax(full({}, 3.0)).item<int64_t>(), 0);
 }
 
+TEST(Extrema, BothAtOnce) {
+  const Tensor x = tensor({{1.f, 5.f, 3.f}, {4.f, 2.f, 6.f}});
+
+  const auto [min, max] = aminmax(x);
+  const auto [low, high] = x.aminmax({.dim = -1, .keepdim = true});
+
+  EXPECT_EQ(min.item(), 1);
+  EXPECT_EQ(max.item(), 6);
+  EXPECT_EQ(low.shape(), Shape({2, 1}));
+  EXPECT_EQ(low.to_vector<float>(), Floats({1, 2}));
+  EXPECT_EQ(high.to_vector<float>(), Floats({5, 6}));
+  EXPECT_THROW(x.aminmax({.dim = 2}), InvalidArgument);
+  EXPECT_THROW(aminmax(zeros({0})), InvalidArgument);
+}
+
 TEST(Extrema, NanWins) {
   const Tensor x = tensor({{1.f, kNan, 3.f}, {kInf, 2.f, -kInf}});
 

@@ -37,6 +37,23 @@ TEST(Statistics, VarianceAndDeviation) {
   EXPECT_TRUE(std::isnan(var(tensor({1.f})).item<float>()));
 }
 
+TEST(Statistics, WithTheMeanOfTheSameDims) {
+  const Tensor x = tensor({{1.f, 3.f}, {2.f, 6.f}});
+
+  const auto [var, mean] = var_mean(x, 1, {.unbiased = false, .keepdim = true});
+  const auto [std, all] = std_mean(x, {}, {.correction = 0});
+
+  EXPECT_EQ(var.shape(), Shape({2, 1}));
+  EXPECT_EQ(var.to_vector<float>(), std::vector<float>({1, 4}));
+  EXPECT_EQ(mean.shape(), Shape({2, 1}));
+  EXPECT_EQ(mean.to_vector<float>(), std::vector<float>({2, 4}));
+  EXPECT_FLOAT_EQ(std.item<float>(), 1.8708287f);
+  EXPECT_EQ(all.item(), 3);
+  EXPECT_FLOAT_EQ(var_mean(x).var.item<float>(), 4.6666667f);
+  EXPECT_FLOAT_EQ(std_mean(x).std.item<float>(), 2.1602469f);
+  EXPECT_THROW(var_mean(x, 2), InvalidArgument);
+}
+
 TEST(Statistics, NormsOfAllOrders) {
   const Tensor x = tensor({{3.f, -4.f}, {0.f, 0.f}});
 

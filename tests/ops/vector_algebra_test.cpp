@@ -40,6 +40,24 @@ TEST(VectorAlgebra, CrossProductOfAxes) {
   EXPECT_EQ(cross(y, x).to_vector<float>(), (Floats{0, 0, -1}));
 }
 
+TEST(VectorAlgebra, InnerProductsOfRows) {
+  const Tensor a = tensor({{1.F, 2.F}, {3.F, 4.F}});
+  const Tensor b = tensor({{1.F, 0.F}, {1.F, 1.F}, {0.F, 2.F}});
+
+  EXPECT_EQ(inner(a, b).shape(), (Shape{2, 3}));
+  EXPECT_EQ(a.inner(b).to_vector<float>(), (std::vector<float>{1, 3, 4, 3, 7, 8}));
+  EXPECT_EQ(inner(a, tensor(2.F)).to_vector<float>(), (std::vector<float>{2, 4, 6, 8}));
+  EXPECT_THROW(inner(a, ones({3})), InvalidArgument);
+}
+
+TEST(VectorAlgebra, DistanceOfAllElements) {
+  const Tensor a = tensor({{1.F, 2.F}, {3.F, 4.F}});
+
+  EXPECT_EQ(a.dist(zeros({2}), 1).item(), 10);
+  EXPECT_EQ(dist(a, tensor({{1.F, 2.F}, {0.F, 0.F}})).item(), 5);
+  EXPECT_THROW(dist(a, ones({3})), InvalidArgument);
+}
+
 TEST(VectorAlgebra, CombinationsKeepTheOrder) {
   const Tensor x = tensor({1, 2, 3});
 

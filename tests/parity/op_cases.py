@@ -16,6 +16,7 @@ from op_indexed_pools import indexed_pools
 from op_names import other_names
 from op_ranks import all_ranks
 from op_refusals import refusals
+from op_results import all_results
 from op_scalars import antialias, corners, integers, scalars
 from op_selection import selection
 from op_vectors import all_vectors
@@ -762,6 +763,8 @@ def all_cases():
     generator.manual_seed(30)
     for family in [refusals, differences]:
         family()
+    generator.manual_seed(31)
+    all_results()
     generator.set_state(state)
     counts = {}
     for case in cases:

@@ -150,6 +150,14 @@ void bind_ternary(Bindings& table) {
     if (c.num_inputs() == 1) return clamp(c.in(0), clamp_options(c));
     return clamp(c.in(0), c.named("min"), c.named("max"));
   });
+  table.add("clamp_min", [](Case& c) {
+    if (c.num_inputs() > 1) return clamp_min(c.in(0), c.in(1));
+    return clamp_min(c.in(0), c.attrs.get<Scalar>("min"));
+  });
+  table.add("clamp_max", [](Case& c) {
+    if (c.num_inputs() > 1) return clamp_max(c.in(0), c.in(1));
+    return clamp_max(c.in(0), c.attrs.get<Scalar>("max"));
+  });
   table.add("masked_fill", [](Case& c) {
     if (c.num_inputs() > 2) return masked_fill(c.in(0), c.in(1), c.in(2));
     return masked_fill(c.in(0), c.in(1), c.attrs.get<Scalar>("value"));

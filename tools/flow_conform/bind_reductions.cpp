@@ -143,6 +143,23 @@ void bind_reductions(Bindings& table) {
   table.add("std", [](Case& c) {
     return flow::std(c.in(0), c.attrs.get<Ints>(kDim, Ints()), var_options(c));
   });
+  table.add({"var_mean", "std_mean"}, [](Case& c) -> Outputs {
+    const Ints dims = c.attrs.get<Ints>(kDim, Ints());
+    const VarOptions options = var_options(c);
+    if (c.op() == "std_mean") {
+      const StdMean y = std_mean(c.in(0), dims, options);
+      return {y.std, y.mean};
+    }
+    const VarMean y = var_mean(c.in(0), dims, options);
+    return {y.var, y.mean};
+  });
+  table.add("aminmax", [](Case& c) -> Outputs {
+    AminmaxOptions options;
+    c.attrs.read(kDim, options.dim);
+    c.attrs.read("keepdim", options.keepdim);
+    const MinMax y = aminmax(c.in(0), options);
+    return {y.min, y.max};
+  });
   table.add("norm", [](Case& c) {
     NormOptions options{.p = norm_order(c, {"p", "ord"})};
     c.attrs.read(kDim, options.dim);

@@ -116,6 +116,7 @@ void bind_arranged(Bindings& table) {
   table.add("rot90", [](Case& c) {
     return rot90(c.in(0), c.attrs.get<int64_t>("k", 1), c.attrs.get<Ints>("dims", Ints{0, 1}));
   });
+  table.add("broadcast_tensors", [](Case& c) { return broadcast_tensors(c.all()); });
   table.add("meshgrid", [](Case& c) {
     MeshgridOptions options;
     c.attrs.read("indexing", options.indexing);

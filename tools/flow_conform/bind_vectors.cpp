@@ -18,6 +18,8 @@ void bind_algebra(Bindings& table) {
     c.attrs.read("dim", options.dim);
     return cross(c.in(0), c.in(1), options);
   });
+  table.add("inner", [](Case& c) { return inner(c.in(0), c.in(1)); });
+  table.add("dist", [](Case& c) { return dist(c.in(0), c.in(1), c.attrs.get<double>("p", 2)); });
   table.add("kron", [](Case& c) { return kron(c.in(0), c.in(1)); });
   table.add("cdist", [](Case& c) {
     CdistOptions options;

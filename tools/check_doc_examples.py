@@ -140,9 +140,14 @@ def problems_of_programs(programs, build, prefix):
         yield from filter(None, pool.map(lambda p: run_program(p, built.resolve(), build.resolve()), built_ones))
 
 
+def compile_command(root, build):
+    """The command that checks the C++ source on its standard input."""
+    return ["c++", "-std=c++20", "-Wall", "-Wextra", f"-I{build / 'include'}", f"-I{root}",
+            "-fsyntax-only", "-x", "c++", "-"]
+
+
 def problems_of_parts(parts, root, build):
-    command = ["c++", "-std=c++20", "-Wall", "-Wextra", f"-I{build / 'include'}", f"-I{root}",
-               "-fsyntax-only", "-x", "c++", "-"]
+    command = compile_command(root, build)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         done = pool.map(lambda part: run(*command, input=part.source), parts)
     yield from (one.stdout.strip() for one in done if one.returncode)

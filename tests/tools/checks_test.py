@@ -258,5 +258,79 @@ class DocExamples(Tree):
         self.assertIsNone(self.check_examples("```cpp fragment\nint b = c;\n```\n"))
 
 
+class PytorchNames(Tree):
+    MAPPING = """\
+$python: belongs to Python
+[torch torch.Tensor]
+twice = flow::doubled | of one tensor
+sum ~ of all elements
+py_* - $python
+dot ! `sum` of the products
+__add__ = flow::operator+
+item = x.sum() + n
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.write("flow/flow.h", """\
+#include <cstdint>
+namespace flow {
+struct Tensor { int sum() const; int sum(int dim) const; };
+Tensor operator+(Tensor, Tensor);
+Tensor doubled(Tensor);
+Tensor neg(Tensor);
+namespace nn { template <class M> struct Module {}; }
+}
+""")
+        self.write("docs/page.md", "# A page\n")
+        self.write("tools/pytorch_names/names.txt",
+                   "PyTorch 1.2\n\n[torch]\nneg\npy_type\ntwice\n\n"
+                   "[torch.Tensor]\n__add__\ndot\nitem\nsum\n")
+        self.write("tools/pytorch_names/mapping.txt", self.MAPPING)
+        self.assertIsNone(self.check_names())
+
+    def check_names(self, *options):
+        return self.check("pytorch_names.py", "--build", self.root, *options)
+
+    def expect_finding(self, mapping, finding):
+        self.write("tools/pytorch_names/mapping.txt", mapping)
+        self.assertIn(f"tools/pytorch_names/mapping.txt{finding}\n", self.check_names() or "")
+
+    def test_page_shows_every_name(self):
+        page = (self.root / "docs/pytorch_names.md").read_text()
+        for row in ["| `neg` | `flow::neg` |", "| `py_type` | belongs to Python |",
+                    "| `twice` | `flow::doubled`; of one tensor |", "| `__add__` | `flow::operator+` |",
+                    "| `sum` | `x.sum`; of all elements |", "| `dot` | missing: `sum` of the products |",
+                    "| [torch](#torch) | 3 | 1 (33 %) | 1 (33 %) | 0 (0 %) | 1 (33 %) |"]:
+            self.assertIn(f"\n{row}\n", page)
+
+    def test_page_that_is_current_passes(self):
+        self.assertIsNone(self.check_names("--check"))
+
+    def test_page_that_is_not_current_is_named(self):
+        self.write("docs/pytorch_names.md", "# PyTorch's names\n")
+        self.assertIn("docs/pytorch_names.md is not current", self.check_names("--check"))
+
+    def test_name_without_an_entry_is_named(self):
+        self.expect_finding(self.MAPPING.replace("dot !", "inner !"),
+                            ": nothing says what flow has for torch.Tensor.dot")
+
+    def test_spelling_that_does_not_compile_is_named(self):
+        self.expect_finding(self.MAPPING.replace("doubled", "redoubled"), ":3: flow has no flow::redoubled")
+        self.expect_finding(self.MAPPING.replace("x.sum() + n", "x.sum(n, n)"),
+                            ":8: flow has no x.sum(n, n)")
+
+    def test_line_for_a_name_that_exists_is_named(self):
+        self.expect_finding(self.MAPPING + "neg = flow::doubled\n", ":9: neg exists as flow::neg")
+
+    def test_line_that_nothing_needs_is_named(self):
+        self.expect_finding(self.MAPPING + "gone - $python\n",
+                            ":9: gone is the name of nothing that needs the line")
+
+    def test_difference_of_a_name_that_is_absent_is_named(self):
+        self.expect_finding(self.MAPPING.replace("dot !", "dot ~"),
+                            ":6: flow has no dot in flow::Tensor")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -83,6 +83,10 @@ struct Custom : nn::Module<Custom> {
   Tensor forward(const Tensor& x) { return matmul(table(x), w); }
 };
 
+Custom custom() {
+  return {};
+}
+
 TEST(InitialDraw, ModulesOfTheUserAndAllInitialisersFollow) {
   struct Drawn : nn::Module<Drawn> {
     Tensor a{register_parameter("a", nn::init::trunc_normal_(empty({4})))};
@@ -98,7 +102,7 @@ TEST(InitialDraw, ModulesOfTheUserAndAllInitialisersFollow) {
       one_by_one([] { return Custom(); }, [] { return Drawn(); }, [] { return Custom(); });
 
   manual_seed(5);
-  const nn::Sequential model(Custom(), Drawn(), Custom());
+  const nn::Sequential model(custom(), Drawn{}, custom());
 
   EXPECT_EQ(values_of(model.parameters()), expected.first);
   EXPECT_EQ(values_of({model.get_parameter("0.table.weight").select(0, 1)}), (Values{{0, 0, 0}}));
@@ -166,6 +170,12 @@ Values one_rank() {
   return values_of(Stages().parameters());
 }
 
+template <class Make>
+auto on(const Placement& placement, Sbp layout, const Make& make) {
+  const PlacementGuard guard(placement, layout);
+  return make();
+}
+
 const Placement kFirst("cpu", {0}), kSecond("cpu", {1}), kBoth("cpu", {0, 1});
 
 TEST_P(InitialDrawOn, LocalModulesAreTheSameOnEveryRank) {
@@ -212,12 +222,6 @@ TEST_P(InitialDrawOn, StagesMadeOnTheirPlacementsHaveTheWeightsOfOneRank) {
         register_module("first", first);
         register_module("second", second);
         register_module("third", third);
-      }
-
-      template <class Make>
-      static auto on(const Placement& placement, Sbp layout, const Make& make) {
-        const PlacementGuard guard(placement, layout);
-        return make();
       }
 
       Tensor forward(const Tensor& x) { return x; }

@@ -147,7 +147,11 @@ struct Layer : nn::Module<Layer> {
 
   Layer(const Kind& k, double dropout)
       : kind(&k), around{.linear = nn::Linear(kWidth, kWidth), .dropout = dropout} {
-    if (k.has_weights) register_module("linear", around.linear);
+    if (k.has_weights) {
+      register_module("linear", around.linear);
+    } else {
+      around.linear.requires_grad_(false);  // a member that is not used
+    }
   }
 
   Tensor forward(const Tensor& x, const Tensor& earlier) {

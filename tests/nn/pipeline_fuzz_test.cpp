@@ -42,7 +42,10 @@ struct Layer : nn::Module<Layer> {
   nn::BatchNorm1d batch_norm{kWidth};
   Tensor tied;  // the first layer's weight
 
+  // The members that this kind does not use are not registered.
   explicit Layer(Kind k) : kind(k) {
+    for (nn::ModuleBase member : std::vector<nn::ModuleBase>{linear, layer_norm, batch_norm})
+      member.requires_grad_(false);
     if (kind == Kind::kLayerNorm) {
       register_module("norm", layer_norm);
     } else if (kind == Kind::kBatchNorm) {
@@ -50,6 +53,7 @@ struct Layer : nn::Module<Layer> {
     } else if (kind != Kind::kTied && kind != Kind::kMoment) {
       register_module("linear", linear);
     }
+    requires_grad_();
   }
 
   Tensor forward(const Tensor& x) {

@@ -154,7 +154,7 @@ TEST(SilentTraining, OtherMembersAreFine) {
 
   nn::Sequential sequence(nn::Linear(3, 3), nn::Sequential(nn::ReLU(), nn::LayerNorm({3})));
   EXPECT_EQ(error_of([&] { sequence(ones({3})); }), "");
-  nn::models::Gpt gpt({.vocab_size = 7, .block_size = 4, .n_layer = 1, .n_head = 1, .n_embd = 4});
+  models::Gpt gpt({.vocab_size = 7, .block_size = 4, .n_layer = 1, .n_head = 1, .n_embd = 4});
   EXPECT_EQ(error_of([&] { gpt(tensor({{1, 2}})); }), "");
 }
 

@@ -21,6 +21,7 @@
 #include "core/error.h"
 #include "core/generator.h"
 #include "core/grad_mode.h"
+#include "core/kernel.h"
 #include "core/print.h"
 #include "core/tensor.h"
 #include "core/version.h"

@@ -48,7 +48,8 @@ const flow::OpDef kSquarePlus{.name = "square_plus",
                               .saved_inputs = 1};
 
 flow::Tensor square_plus(const flow::TensorArg& x, double c) {
-  return flow::dispatch(kSquarePlus, {&x.tensor()}, SquarePlusAttrs{c}, x.site());
+  const flow::Tensor packed = x->contiguous();  // views have other strides
+  return flow::dispatch(kSquarePlus, {&packed}, SquarePlusAttrs{c}, x.site());
 }
 
 // Before main: the ranks may be threads, which share the table of ops.
@@ -69,6 +70,9 @@ int main() {
   expect_near(y, {1.5, 4.5, 9.5}, "x^2 + c");
   y.sum().backward();
   expect_near(x.grad(), {2, 4, 6}, "2 x");
+
+  expect_near(square_plus(flow::tensor({{1.f, 2.f}, {3.f, 4.f}}).t(), 0), {1, 9, 4, 16},
+              "a transposed view");
 
   const flow::Placement both("cpu", {0, 1});
   const flow::Tensor global =

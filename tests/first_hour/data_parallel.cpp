@@ -19,8 +19,7 @@ int main() {
   expect(flow::env::world_size() == 2, "the program runs on two ranks");
 
   nn::Sequential whole = make_model(), global = make_model(), replica = make_model();
-  // Local draws differ between ranks, so the ranks have different models so far. Those on both
-  // ranks start with what rank 0 has; the single one gets the same values.
+  // All three start with the same weights.
   global.to_global(both, sbp::broadcast);
   copy_values(global, whole);
   copy_values(global, replica);

@@ -37,7 +37,7 @@ int main() {
   Net single, staged;
   staged.front.to_global(first, sbp::broadcast);
   staged.back.to_global(last, sbp::broadcast);
-  copy_values(staged, single);  // their local draws differ
+  copy_values(staged, single);
   flow::optim::AdamW single_optimizer(single.parameters(), {.lr = 1e-2});
   flow::optim::AdamW optimizer(staged.parameters(), {.lr = 1e-2});
   TrainStep step(staged, optimizer, first, last);

@@ -20,7 +20,7 @@ int main() {
   split.load_state_dict(single.state_dict());
   split.to_global(both,
                   {{"up.*", sbp::split(0)}, {"down.weight", sbp::split(1)}, {"*", sbp::broadcast}});
-  copy_values(split, single);  // their local draws differ
+  copy_values(split, single);
   expect(split.up.weight.shape() == flow::Shape{32, 8}, "the logical shape stays");
   expect(split.up.weight.to_local().shape() == flow::Shape{16, 8},
          "each rank has half of the rows");

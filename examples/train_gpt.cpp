@@ -218,118 +218,148 @@ std::string continued(const Corpus& corpus, const std::vector<int64_t>& start,
       tokens.narrow(1, length, tokens.size(1) - length).to_vector<int64_t>());
 }
 
-// What is known before the first step, for the terminal and the report.
-std::vector<std::pair<std::string, std::string>> facts_of(const Corpus& corpus, const Gpt& model,
-                                                          const GptLayout& layout) {
-  return {{"text", flow::str(corpus.train.size(), " characters to train on, ", corpus.valid.size(),
-                             " to validate, alphabet of ", corpus.vocabulary.size())},
-          {"counting models", flow::str("unigram ", examples::unigram_loss(corpus), ", trigram ",
-                                        examples::trigram_loss(corpus), " nats per character")},
-          {"model", flow::str("GPT with ", model.num_parameters(),
-                              " parameters, 4 layers, width 128, 4 heads, ", kLength,
-                              " characters at a time")},
-          {"pipeline", flow::str(layout.describe(), ", 1F1B, ", kMicroBatches, " micro-batches of ",
-                                 kBatch / kMicroBatches, " sequences")}};
-}
+// The whole job on this rank. Rank 0 writes what users see.
+class Job {
+ public:
+  explicit Job(const Arguments& arguments)
+      : arguments_(arguments),
+        layout_({.device = arguments.device,
+                 .stages = arguments.pipeline_parallel,
+                 .data = arguments.data_parallel,
+                 .tensor = arguments.tensor_parallel}),
+        corpus_(examples::read_corpus(arguments.data)),
+        loss_of_one_rank_(is_first_rank_ ? first_loss_of_one_rank(corpus_, arguments) : 0),
+        training_(seeded(corpus_, arguments.seed), layout_, arguments),
+        evaluation_(training_.model()),
+        run_(arguments.run, arguments.resumes),
+        checkpoints_(run_.checkpoints(), {.keep_last = 2}) {
+    if (const auto newest = checkpoints_.newest()) training_.resume(*newest);
+    first_ = training_.step();
+    save_at_ = std::max(first_, arguments.steps - kReplayed);
+  }
 
-void train(const Arguments& arguments) {
-  bool is_stopped = flow::env::stop_requested();  // SIGTERM now only asks; steps look for it
-  const bool is_first_rank = flow::env::rank() == 0;
-  const GptLayout layout({.device = arguments.device,
-                          .stages = arguments.pipeline_parallel,
-                          .data = arguments.data_parallel,
-                          .tensor = arguments.tensor_parallel});
-  const Corpus corpus = examples::read_corpus(arguments.data);
-  const double alone = is_first_rank ? first_loss_of_one_rank(corpus, arguments) : 0;
-  flow::manual_seed(arguments.seed);
-  Training training(corpus, layout, arguments);
-  const examples::RunFolder run(arguments.run, arguments.resumes);
-  const nn::CheckpointFolder checkpoints(run.checkpoints(), {.keep_last = 2});
-  if (const auto newest = checkpoints.newest()) training.resume(*newest);
-  const int64_t first = training.step(), steps = arguments.steps;
+  void run() {
+    training_.graph().record(run_.timeline(), arguments_.steps - first_);
+    const Tensor blank = flow::zeros({kBatch, kLength}, layout_.batch());
+    const nn::CompiledGraph& plan = training_.graph().compile(blank, blank);
+    if (is_first_rank_) introduce(plan);
+    examples::RunLog log(run_.steps(), first_);
+    if (!train(log)) return;
+    report_.steps = log.records();
+    report_.validation_loss = validation_loss(evaluation_, corpus_.valid, layout_, kLength);
+    Training again(corpus_, layout_, arguments_);
+    const auto losses = replay(again, checkpoints_.open(save_at_), arguments_.steps);
+    examples::check_resumed_losses(losses, log.losses());
+    training_.save(checkpoints_);
+    if (is_first_rank_) conclude(plan);
+  }
 
-  training.graph().record(run.timeline(), steps - first);
-  const Tensor blank = flow::zeros({kBatch, kLength}, layout.batch());
-  const nn::CompiledGraph& plan = training.graph().compile(blank, blank);
-  examples::RunReport report{.title = "Training of a character GPT", .subtitle = layout.describe()};
-  if (is_first_rank) {
-    plan.write_predicted_timeline(run.predicted_timeline());
-    report.unigram = examples::unigram_loss(corpus);
-    report.trigram = examples::trigram_loss(corpus);
-    report.facts = facts_of(corpus, training.model(), layout);
-    for (const auto& [name, fact] : report.facts)
-      std::printf("%s: %s\n", name.c_str(), fact.c_str());
+ private:
+  static const Corpus& seeded(const Corpus& corpus, uint64_t seed) {
+    flow::manual_seed(seed);
+    return corpus;
+  }
+
+  // A line for the terminal and the report.
+  void tell(const std::string& name, const std::string& fact) {
+    report_.facts.emplace_back(name, fact);
+    std::printf("%s: %s\n", name.c_str(), fact.c_str());
+  }
+
+  void introduce(const nn::CompiledGraph& plan) {
+    plan.write_predicted_timeline(run_.predicted_timeline());
+    report_.title = "Training of a character GPT";
+    report_.subtitle = layout_.describe();
+    report_.unigram = examples::unigram_loss(corpus_);
+    report_.trigram = examples::trigram_loss(corpus_);
+    tell("text", flow::str(corpus_.train.size(), " characters to train on, ", corpus_.valid.size(),
+                           " to validate, alphabet of ", corpus_.vocabulary.size()));
+    tell("counting models", flow::str("unigram ", report_.unigram, ", trigram ", report_.trigram,
+                                      " nats per character"));
+    tell("model", flow::str("GPT with ", training_.model().num_parameters(),
+                            " parameters, 4 layers, width 128, 4 heads, ", kLength,
+                            " characters at a time"));
+    tell("pipeline", flow::str(layout_.describe(), ", 1F1B, ", kMicroBatches, " micro-batches of ",
+                               kBatch / kMicroBatches, " sequences"));
     std::printf("%s", examples::describe_plan(plan).c_str());
-    if (first > 0) std::printf("resumed at step %lld\n", static_cast<long long>(first));
+    if (first_ > 0) std::printf("resumed at step %lld\n", static_cast<long long>(first_));
   }
 
-  Evaluate evaluation(training.model());
-  const auto validation_length = static_cast<int64_t>(corpus.valid.size());
-  const int64_t sparse = std::max(kLength, validation_length / kCheckedWindows);
-  examples::RunLog log(run.steps(), first);
-  examples::Progress progress(steps - first, "tokens");
-  examples::RateMeter meter;
-  const int64_t save_at = std::max(first, steps - kReplayed);
-  if (save_at == first) training.save(checkpoints);
-  training.run_until(steps, [&](examples::StepRecord record) {
-    const int64_t step = training.step();
-    record.tokens_per_s = meter.rate(kBatch * kLength);
-    if (step == 1 && is_first_rank) {
-      examples::check_first_loss(record.loss, alone);
-      report.facts.emplace_back(
-          "first loss",
-          flow::str(examples::shortest(record.loss), "; on one rank ", examples::shortest(alone)));
-      std::printf("first loss: %s\n", report.facts.back().second.c_str());
-    }
-    if (step % std::max<int64_t>(1, steps / kValidations) == 0)
-      record.validation_loss = validation_loss(evaluation, corpus.valid, layout, sparse);
-    log.add(record);
-    progress.update(step - 1 - first, record.loss, kBatch * kLength);
-    is_stopped = flow::env::stop_requested();
-    if (is_stopped || step == save_at || step % 500 == 0) training.save(checkpoints);
-    meter.start();
-    return is_stopped;
-  });
-  progress.finish();
-  if (is_stopped) {
-    if (is_first_rank) {
+  // Returns false if the system asked to stop.
+  bool train(examples::RunLog& log) {
+    const int64_t steps = arguments_.steps;
+    const auto validation_length = static_cast<int64_t>(corpus_.valid.size());
+    const int64_t sparse = std::max(kLength, validation_length / kCheckedWindows);
+    bool is_stopped = false;
+    examples::Progress progress(steps - first_, "tokens");
+    examples::RateMeter meter;
+    if (save_at_ == first_) training_.save(checkpoints_);
+    training_.run_until(steps, [&](examples::StepRecord record) {
+      record.tokens_per_s = meter.rate(kBatch * kLength);
+      const int64_t step = training_.step();
+      if (step == 1 && is_first_rank_) {
+        examples::check_first_loss(record.loss, loss_of_one_rank_);
+        tell("first loss", flow::str(examples::shortest(record.loss), "; on one rank ",
+                                     examples::shortest(loss_of_one_rank_)));
+      }
+      if (step % std::max<int64_t>(1, steps / kValidations) == 0)
+        record.validation_loss = validation_loss(evaluation_, corpus_.valid, layout_, sparse);
+      log.add(record);
+      progress.update(step - 1 - first_, record.loss, kBatch * kLength);
+      is_stopped = flow::env::stop_requested();
+      if (is_stopped || step == save_at_ || step % 500 == 0) training_.save(checkpoints_);
+      meter.start();
+      return is_stopped;
+    });
+    progress.finish();
+    if (is_stopped && is_first_rank_) {
       std::printf("stopped at step %lld as requested; continue with --run %s --resume\n",
-                  static_cast<long long>(training.step()), arguments.run.c_str());
+                  static_cast<long long>(training_.step()), arguments_.run.c_str());
     }
-    return;
+    return !is_stopped;
   }
 
-  report.validation_loss = validation_loss(evaluation, corpus.valid, layout, kLength);
-  Training again(corpus, layout, arguments);
-  examples::check_resumed_losses(replay(again, checkpoints.open(save_at), steps), log.losses());
-  training.save(checkpoints);
-  if (!is_first_rank) return;
-  std::printf("validation loss %.4f: %.2f of the unigram entropy %.4f, %s the trigram's %.4f\n",
-              report.validation_loss, report.validation_loss / report.unigram, report.unigram,
-              report.validation_loss < report.trigram ? "below" : "not below", report.trigram);
-  report.facts.emplace_back("checkpoint",
-                            flow::str("resumed from step ", save_at, "; all losses after it, ",
-                                      steps - save_at, ", are the same again"));
-  std::printf("checkpoint: %s\n", report.facts.back().second.c_str());
-  const nn::Checkpoint last = checkpoints.open(training.step());
-  if (!arguments.save.empty()) {
-    nn::save_safetensors(arguments.save, last.read_all("graph.model."));
-    std::printf("weights written to %s\n", arguments.save.c_str());
+  void conclude(const nn::CompiledGraph& plan) {
+    const double loss = report_.validation_loss;
+    tell("validation loss",
+         flow::str(loss, ": ", loss / report_.unigram, " of the unigram entropy, ",
+                   loss < report_.trigram ? "below" : "not below", " the trigram model's"));
+    tell("checkpoint", flow::str("resumed from step ", save_at_, "; all losses after it, ",
+                                 arguments_.steps - save_at_, ", are the same again"));
+    const nn::Checkpoint last = checkpoints_.open(training_.step());
+    if (!arguments_.save.empty()) {
+      nn::save_safetensors(arguments_.save, last.read_all("graph.model."));
+      tell("weights", arguments_.save);
+    }
+    const std::vector<int64_t> start(corpus_.valid.begin(), corpus_.valid.begin() + kLength / 4);
+    report_.prompt = corpus_.vocabulary.decode(start);
+    report_.sample = continued(corpus_, start, last);
+    examples::write_report(run_, report_, plan, training_.model());
+    std::printf("--- sample\n%s%s\n---\nreport: %s\n", report_.prompt.c_str(),
+                report_.sample.c_str(), run_.report().c_str());
   }
-  const std::vector<int64_t> start(corpus.valid.begin(), corpus.valid.begin() + kLength / 4);
-  report.prompt = corpus.vocabulary.decode(start);
-  report.sample = continued(corpus, start, last);
-  report.steps = log.records();
-  examples::write_report(run, report, plan, training.model());
-  std::printf("--- sample\n%s%s\n---\nreport: %s\n", report.prompt.c_str(), report.sample.c_str(),
-              run.report().c_str());
-}
+
+  const Arguments& arguments_;
+  const bool is_first_rank_ = flow::env::rank() == 0;
+  GptLayout layout_;
+  Corpus corpus_;
+  double loss_of_one_rank_;
+  Training training_;
+  Evaluate evaluation_;
+  examples::RunFolder run_;
+  nn::CheckpointFolder checkpoints_;
+  int64_t first_ = 0;    // the step at which this run begins
+  int64_t save_at_ = 0;  // the step from which the last ones run again
+  examples::RunReport report_;
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
   return examples::run_main([&] {
-    train(Arguments(argc, argv, "Trains a character GPT on text and writes a sample.",
-                    {.run = true, .parallel = true, .steps = 2000}));
+    const Arguments arguments(argc, argv, "Trains a character GPT on text and writes a report.",
+                              {.run = true, .parallel = true, .steps = 2000});
+    flow::env::stop_requested();  // from now on SIGTERM only asks; steps look for it
+    Job(arguments).run();
   });
 }

@@ -80,6 +80,7 @@ RunFolder::RunFolder(const std::string& path, bool resumes) : path_(path) {
     }
     if (is_used && !resumes) set_aside(path_);
     fs::create_directories(path_);
+    std::ofstream(steps(), std::ios::app);  // marks it as the folder of a run
   }
   if (flow::env::world_size() > 1) flow::env::barrier();
 }

@@ -13,7 +13,7 @@
 namespace examples {
 
 struct RunReport {
-  std::string title, subtitle;
+  std::string title = {}, subtitle = {};
   std::vector<std::pair<std::string, std::string>> facts = {};  // rows of a table
   std::vector<StepRecord> steps = {};
   double unigram = 0, trigram = 0;       // losses of counting models

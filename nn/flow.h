@@ -42,6 +42,7 @@
 #include "nn/data/text.h"
 #include "nn/distributions/categorical.h"
 #include "nn/distributions/distribution.h"
+#include "nn/distributions/kl.h"
 #include "nn/distributions/mixture.h"
 #include "nn/distributions/normal.h"
 #include "nn/graph.h"

@@ -94,9 +94,4 @@ class Distribution {
   Shape event_shape_;
 };
 
-// KL(p || q), the expectation under p of log p - log q, in nats, of the shape of the batches. Both
-// must be of the same class, one of Normal, Uniform, Gumbel, Bernoulli, Categorical and Dirichlet;
-// throws Unsupported otherwise.
-Tensor kl_divergence(const Distribution& p, const Distribution& q);
-
 }  // namespace flow::distributions

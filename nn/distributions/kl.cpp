@@ -1,3 +1,5 @@
+#include "nn/distributions/kl.h"
+
 #include <limits>
 #include <numbers>
 

@@ -13,6 +13,7 @@
 #include "core/generator.h"
 #include "eager/runtime.h"
 #include "nn/distributions/categorical.h"
+#include "nn/distributions/kl.h"
 #include "nn/distributions/mixture.h"
 #include "nn/distributions/normal.h"
 #include "nn/graph.h"

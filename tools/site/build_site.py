@@ -42,6 +42,14 @@ def collect_pages(pages):
     shutil.copy(SITE / "flow.css", pages / "site")
 
 
+def check_navigation(pages):
+    """MkDocs accepts a page that no menu leads to."""
+    named = set(re.findall(r"[\w/]+\.md", (SITE / "mkdocs.yml").read_text()))
+    lost = sorted({str(page.relative_to(pages)) for page in pages.rglob("*.md")} - named)
+    if lost:
+        sys.exit(f"tools/docs: add to nav of tools/site/mkdocs.yml: {', '.join(lost)}")
+
+
 def make_op_pages(build, out, pages):
     run(build / "bin/flow-ops", out / "ops.json")
     run(SITE / "op_pages.py", ROOT, out / "ops.json", pages / "ops")
@@ -86,6 +94,7 @@ def main():
     collect_pages(pages)
     make_op_pages(build, out, pages)
     make_header_pages(build, out, pages)
+    check_navigation(pages)
     run("mkdocs", "build", "--strict", "--quiet", "--config-file", SITE / "mkdocs.yml")
     write_offline_search(site)
     print(run(SITE / "check_site.py", site), end="")

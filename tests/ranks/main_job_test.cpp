@@ -88,10 +88,10 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 TEST_F(MainJob, ThreadAndProcessRanksWriteTheSameLog) {
-  train("threads:4", "--pp 2 --dp 2 --steps 5", "threads");
-  train("4", "--pp 2 --dp 2 --steps 5", "processes");
+  train("threads:4", "--pp 2 --dp 2 --steps 4", "threads");
+  train("4", "--pp 2 --dp 2 --steps 4", "processes");
 
-  ASSERT_EQ(steps("threads").size(), 5U);
+  ASSERT_EQ(steps("threads").size(), 4U);
   EXPECT_EQ(steps("threads"), steps("processes"));
 }
 
@@ -211,9 +211,9 @@ TEST_F(MainJob, ItsFolderHoldsLogTimelinesCheckpointsAndASelfContainedReport) {
 TEST_F(MainJob, PrintsFewLinesBeforeTheFirstStep) {
   for (const std::string ranks : {"threads:4", "4"}) {
     const std::vector<std::string> lines =
-        lines_of(train(ranks, "--pp 2 --dp 2 --steps 4", "run").output);
+        lines_of(train(ranks, "--pp 2 --dp 2 --steps 2", "run").output);
     const auto first = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
-      return has(line, "step 1/4  loss ");
+      return has(line, "step 1/2  loss ");
     });
     ASSERT_NE(first, lines.end());
     EXPECT_LE(first - lines.begin(), 25);
@@ -230,11 +230,11 @@ TEST_F(MainJob, PrintsFewLinesBeforeTheFirstStep) {
 TEST_F(MainJob, ProgressIsInPlaceOnATerminal) {
   for (const std::string ranks : {"threads:2", "2"}) {
     const JobResult job = run("script -qec 'stty cols 72; " +
-                              command(ranks, "--pp 2 --steps 6", "run") + "' /dev/null");
+                              command(ranks, "--pp 2 --steps 3", "run") + "' /dev/null");
     ASSERT_EQ(job.exit_code, 0) << job.output;
     size_t frames = 0;
-    for (size_t at = job.output.find("/6  loss "); at != std::string::npos;
-         at = job.output.find("/6  loss ", at + 1)) {
+    for (size_t at = job.output.find("/3  loss "); at != std::string::npos;
+         at = job.output.find("/3  loss ", at + 1)) {
       const size_t end = job.output.find_first_of("\r\n", at);
       const size_t begin = job.output.find_last_of("\r\n", at) + 1;
       ASSERT_NE(end, std::string::npos);
@@ -244,7 +244,7 @@ TEST_F(MainJob, ProgressIsInPlaceOnATerminal) {
       ++frames;
     }
     EXPECT_GE(frames, 2U) << ranks << '\n' << job.output;
-    EXPECT_FALSE(has(job.output, "step 1/6")) << "plain lines are for files and pipes";
+    EXPECT_FALSE(has(job.output, "step 1/3")) << "plain lines are for files and pipes";
   }
 }
 

@@ -302,11 +302,13 @@ Tensor weighted_losses(const OpDef& op, const TensorArg& input, const TensorArg&
 
 Tensor difference_loss(const OpDef& op, const TensorArg& input, const TensorArg& target,
                        const LossOptions& options) {
-  const Reduction reduction = ops::parse_reduction(options.reduction, op.name);
-  if (!options.weight.defined()) return call(op, input, target, reduction);
-  const Tensor losses = weighted_losses(op, input, target, options.weight);
-  if (reduction != Reduction::kMean) return reduced(losses, reduction, input.site());
-  return div(sum(TensorArg(losses, input.site())), sum(options.weight));
+  return ops::located(input.site(), [&] {
+    const Reduction reduction = ops::parse_reduction(options.reduction, op.name);
+    if (!options.weight.defined()) return call(op, input, target, reduction);
+    const Tensor losses = weighted_losses(op, input, target, options.weight);
+    if (reduction != Reduction::kMean) return reduced(losses, reduction, input.site());
+    return div(sum(TensorArg(losses, input.site())), sum(options.weight));
+  });
 }
 
 }  // namespace

@@ -155,14 +155,18 @@ ReduceAttrs attrs_for(const TensorArg& x, const Ints& dims, const KeepdimOptions
 }
 
 Tensor find(const OpDef& op, const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
-  return dispatch(op, {&x.tensor()}, attrs_for(x, dims, options, op), x.site());
+  return located(x.site(), [&] {
+    return dispatch(op, {&x.tensor()}, attrs_for(x, dims, options, op), x.site());
+  });
 }
 
 ValuesIndices find_with_indices(const OpDef& op, const TensorArg& x, int64_t dim,
                                 const KeepdimOptions& options) {
-  std::array<Tensor, 2> outputs =
-      dispatch_multi<2>(op, {&x.tensor()}, attrs_for(x, dim, options, op), x.site());
-  return {std::move(outputs[0]), std::move(outputs[1])};
+  return located(x.site(), [&]() -> ValuesIndices {
+    std::array<Tensor, 2> outputs =
+        dispatch_multi<2>(op, {&x.tensor()}, attrs_for(x, dim, options, op), x.site());
+    return {std::move(outputs[0]), std::move(outputs[1])};
+  });
 }
 
 }  // namespace

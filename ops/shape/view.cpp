@@ -266,11 +266,13 @@ Shape identity_permutation(int64_t ndim) {
 }
 
 Tensor swap_dims(const TensorArg& x, int64_t dim0, int64_t dim1, const char* op) {
-  const int64_t a = normalize_dim(dim0, x->dim(), op);
-  const int64_t b = normalize_dim(dim1, x->dim(), op);
-  Shape dims = identity_permutation(x->dim());
-  if (x->dim() > 0) std::swap(dims[a], dims[b]);
-  return permute_to(x, dims);
+  return located(x.site(), [&] {
+    const int64_t a = normalize_dim(dim0, x->dim(), op);
+    const int64_t b = normalize_dim(dim1, x->dim(), op);
+    Shape dims = identity_permutation(x->dim());
+    if (x->dim() > 0) std::swap(dims[a], dims[b]);
+    return permute_to(x, dims);
+  });
 }
 
 }  // namespace

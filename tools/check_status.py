@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks the table of docs/status.md: every row names what would fail if its claim were false.
 
-A row needs a test program with tests that its filter selects, an example that ctest runs, or a script of
-this repository. With --run, runs the test programs, and fails if one fails or runs no test.
+A row needs a test program with tests that its filter selects, an example or a test that ctest runs, or a
+script of this repository. With --run, runs the test programs, and fails if one fails or runs no test.
 """
 
 import pathlib
@@ -23,11 +23,16 @@ def rows():
             yield cells[0].strip("| "), re.findall(r"`([^`]+)`", cells[2])
 
 
+def listed_by_ctest(selection):
+    """The names of the tests that ctest runs."""
+    listed = subprocess.run(["ctest", "--test-dir", ROOT / "build/release", "-N", *selection], check=True,
+                            capture_output=True, text=True).stdout
+    return re.findall(r"Test +#\d+: (\S+)", listed)
+
+
 def examples():
     """The names of the examples and benchmarks that ctest runs."""
-    listed = subprocess.run(["ctest", "--test-dir", ROOT / "build/release", "-N"], check=True,
-                            capture_output=True, text=True).stdout
-    return set(re.findall(r": (?:example|bench)\.(\w+)", listed))
+    return {name.split(".")[1] for name in listed_by_ctest([]) if name.startswith(("example.", "bench."))}
 
 
 def selected(words):
@@ -48,6 +53,10 @@ def problems_of(command, in_ctest, proofs):
         if not (BIN / words[0]).exists():
             yield f"{words[0]} is not a program"
         elif not selected(words):
+            yield f"`{command}` selects no test"
+    elif words[0] == "ctest" and "--test-dir" not in words:
+        proofs.append(words)
+        if not listed_by_ctest(words[1:]):
             yield f"`{command}` selects no test"
     else:
         program = pathlib.Path(words[3] if words[0] == "flowrun" and "-n" in words else words[0]).name

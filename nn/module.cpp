@@ -109,7 +109,8 @@ void ModuleBase::add_child(std::string_view name, const ModuleBase& module,
   note_registration();
   // Modules are registered from the inside out, so paths grow at the front.
   for (auto& [inner, descendant] : module.named_modules()) {
-    descendant.live_state().path = interned_path(join_path(std::string(name), inner));
+    descendant.live_state().path =
+        interned_path(join_path(*live_state().path, join_path(std::string(name), inner)));
   }
 }
 
@@ -248,6 +249,11 @@ void ModuleBase::check_members(const ObjectType& type, Site site) const {
   std::set<const TensorImpl*> registered, held;
   for (const auto& [name, parameter] : named_parameters())
     registered.insert(&parameter.impl());
+  // The member whose module was replaced still holds the old one.
+  for (const auto& [path, module] : named_modules()) {
+    for (const Tensor& parameter : module.live_state().replaced_parameters)
+      registered.insert(&parameter.impl());
+  }
   for (const auto& [leaf, count] : without) {
     if (count_of(leaf, with_one) > count) held.insert(leaf);
   }

@@ -108,6 +108,8 @@ void ModuleBase::put_replacement(std::string_view path, std::shared_ptr<ModuleBa
   const std::string& prefix = *old.path;
   for (auto& [inner, descendant] : module->named_modules())
     descendant.live_state().path = interned_path(join_path(prefix, inner));
+  for (const Tensor& parameter : child.second.parameters())
+    owner.live_state().replaced_parameters.push_back(parameter);
   child.second = *module;
   old.replacement = std::move(module);
   old.replacement_type = &type;

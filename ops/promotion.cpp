@@ -7,6 +7,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/old_value.h"
+#include "ops/named_errors.h"
 
 namespace flow::ops {
 
@@ -56,7 +57,7 @@ namespace internal {
 
 Tensor dispatch_promoted(const OpDef& op, const TensorArg& a, const TensorArg& b, const void* attrs,
                          Promotion promotion) {
-  const DType dtype = apply(promotion, result_dtype(a, b));
+  const DType dtype = apply(promotion, located(a.site(), [&] { return result_dtype(a, b); }));
   if (a->dtype() == dtype && b->dtype() == dtype) [[likely]] {
     const std::array<const Tensor*, 2> inputs{&a.tensor(), &b.tensor()};
     return dispatch_raw(op, inputs, attrs, a.site());

@@ -277,19 +277,19 @@ Scalar factor(const char* op, const char* name, double value, const Tensor& prod
 
 Tensor add_product(const char* op, const TensorArg& input, const Tensor& product,
                    const AddmmOptions& options) {
-  if (broadcast_shapes(input->shape(), product.shape(), op) != product.shape()) {
-    throw InvalidArgument(
-        str("[", op, "] adds ", input->meta(), " to a product of ", product.meta(),
-            "; the input must broadcast to the shape of the product"),
-        input.site());
-  }
-  const TensorArg scaled(product, input.site());
-  const Scalar beta = factor(op, "beta", options.beta, product);
-  const Scalar alpha = factor(op, "alpha", options.alpha, product);
-  if (options.beta == 0) return options.alpha == 1 ? product : mul(scaled, alpha);
-  const Tensor own = ops::autocast(input, ops::kMatmul.autocast);
-  const Tensor base = options.beta == 1 ? own : mul({own, input.site()}, beta);
-  return ops::named(op, input.site(), [&] {
+  return ops::named(op, input.site(), [&]() -> Tensor {
+    if (broadcast_shapes(input->shape(), product.shape(), op) != product.shape()) {
+      throw InvalidArgument(
+          str("[", op, "] adds ", input->meta(), " to a product of ", product.meta(),
+              "; the input must broadcast to the shape of the product"),
+          input.site());
+    }
+    const TensorArg scaled(product, input.site());
+    const Scalar beta = factor(op, "beta", options.beta, product);
+    const Scalar alpha = factor(op, "alpha", options.alpha, product);
+    if (options.beta == 0) return options.alpha == 1 ? product : mul(scaled, alpha);
+    const Tensor own = ops::autocast(input, ops::kMatmul.autocast);
+    const Tensor base = options.beta == 1 ? own : mul({own, input.site()}, beta);
     return add(TensorArg(base, input.site()), product, {.alpha = options.alpha});
   });
 }

@@ -27,7 +27,7 @@ class Args {
   }
 
   // Reads a number or a list of numbers.
-  Args& take(const char* name, std::vector<double>& field) {
+  Args& take(const char* name, flow::optim::lr_scheduler::PerGroup& field) {
     const Json* value = find(name);
     if (value == nullptr) return *this;
     field = value->is_array() ? value->get<std::vector<double>>()

@@ -218,21 +218,22 @@ TEST(ErrorPlace, IsAddedOnce) {
 TEST(ErrorPlace, IsToldToOtherRanks) {
   std::string told;
   uint32_t line = 0;
-  EXPECT_THROW(run_ranks(2,
-                         [&] {
-                           const Placement both("cpu", {0, 1});
-                           if (env::rank() == 0) {
-                             line = __LINE__;  // a macro has one line
-                             relu(Tensor());
-                           }
-                           try {
-                             ones({2}, {.placement = both, .sbp = sbp::split(0)}).sum().item();
-                           } catch (const DistributedError& error) {
-                             told = error.what();
-                             throw;
-                           }
-                         }),
-               InvalidArgument);
+  const auto job = [&] {
+    const Placement both("cpu", {0, 1});
+    if (env::rank() == 0) {
+      line = __LINE__ + 1;
+      relu(Tensor());
+    }
+    try {
+      ones({2}, {.placement = both, .sbp = sbp::split(0)}).sum().item();
+    } catch (const DistributedError& error) {
+      told = error.what();
+      throw;
+    }
+  };
+
+  EXPECT_THROW(run_ranks(2, job), InvalidArgument);
+
   EXPECT_NE(told.find(str(__FILE__, ':', line, ": [")), std::string::npos) << told;
 }
 

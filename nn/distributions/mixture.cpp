@@ -43,24 +43,22 @@ Tensor MixtureSameFamily::for_components(const Tensor& value) const {
   return value.unsqueeze(component_dim());
 }
 
-Tensor MixtureSameFamily::weights() const {
-  Tensor p = mixture_.probs();
+Tensor MixtureSameFamily::with_event_dims(Tensor x) const {
   for (int64_t i = 0; i < event_shape().size(); ++i)
-    p = p.unsqueeze(-1);
-  return p;
+    x = x.unsqueeze(-1);
+  return x;
+}
+
+Tensor MixtureSameFamily::weights() const {
+  return with_event_dims(mixture_.probs());
 }
 
 Tensor MixtureSameFamily::draw(const Shape& sample_shape) const {
   const Tensor all = component_->sample(sample_shape);
-  Shape class_shape = sample_shape;
-  for (const int64_t size : batch_shape())
-    class_shape.push_back(size);
   // The mixture may have fewer batch dims than the components.
   const Categorical mixture({.probs = broadcast_to(mixture_.probs(), component_->batch_shape())},
                             {.validate_args = false});
-  Tensor chosen = mixture.sample(sample_shape).unsqueeze(-1);
-  for (int64_t i = 0; i < event_shape().size(); ++i)
-    chosen = chosen.unsqueeze(-1);
+  const Tensor chosen = with_event_dims(mixture.sample(sample_shape).unsqueeze(-1));
   Shape shape = all.shape();
   const int64_t dim = all.dim() + component_dim();
   shape[dim] = 1;

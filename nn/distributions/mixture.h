@@ -38,7 +38,9 @@ class MixtureSameFamily : public Distribution {
 
   // The values for all components: with a dim of size 1 before the event dims.
   Tensor for_components(const Tensor& value) const;
-  // Probabilities of the components, with a dim of size 1 for each event dim.
+  // Adds a dim of size 1 at the end for each event dim.
+  Tensor with_event_dims(Tensor x) const;
+  // Probabilities of the components, with such dims.
   Tensor weights() const;
   // The position of the components' dim in a result with batch and event dims.
   int64_t component_dim() const;

@@ -132,18 +132,31 @@ void set_threads_mode(bool on) {
   threads_mode.store(on);
 }
 
+constexpr int64_t kMostThreads = 4096;
+
 int default_num_threads(int64_t ranks_on_host) {
   const int64_t wanted = env_int("FLOW_NUM_THREADS", 0);
-  constexpr int64_t kMost = 4096;
-  if (wanted < 0 || wanted > kMost) {
+  if (wanted < 0 || wanted > kMostThreads) {
     throw InvalidArgument(str("[env] FLOW_NUM_THREADS is ", wanted, "; give a number from 1 to ",
-                              kMost, ", or 0 for all cores"));
+                              kMostThreads, ", or 0 for all cores"));
   }
   if (wanted > 0) return static_cast<int>(wanted);
   cpu_set_t cores;
   CPU_ZERO(&cores);
   const int64_t count = sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
   return static_cast<int>(std::max<int64_t>(1, count / std::max<int64_t>(1, ranks_on_host)));
+}
+
+void set_num_threads(int64_t num_threads) {
+  if (num_threads < 1 || num_threads > kMostThreads) {
+    throw InvalidArgument(str("[set_num_threads] received ", num_threads,
+                              "; give a number from 1 to ", kMostThreads));
+  }
+  thread_state().context->thread_pool().set_num_threads(static_cast<int>(num_threads));
+}
+
+int64_t get_num_threads() {
+  return thread_state().context->thread_pool().num_threads();
 }
 
 namespace env {

@@ -179,6 +179,12 @@ void set_threads_mode(bool on);
 // this process divided by the number of ranks that share them.
 int default_num_threads(int64_t ranks_on_host);
 
+// Sets and returns the number of compute threads of the calling rank; it begins as
+// default_num_threads() says. Results do not depend on it. Graphs that were compiled before state a
+// peak of memory for the number of then. Throws InvalidArgument unless 1 <= num_threads <= 4096.
+void set_num_threads(int64_t num_threads);
+int64_t get_num_threads();
+
 namespace env {
 int64_t rank();
 int64_t world_size();

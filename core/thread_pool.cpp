@@ -153,6 +153,15 @@ struct ThreadPool::Workers {
     }
   }
 
+  void stop_threads() {
+    gate.store(kStop, std::memory_order_release);
+    call_all();
+    for (std::thread& thread : threads)
+      thread.join();
+    threads.clear();
+    gate.store(0, std::memory_order_release);
+  }
+
   // Gives each thread contiguous chunks, the same for loops of equal size: data written by one loop
   // is then in the cache of the core that reads it in the next loop.
   void share_out(int64_t num_chunks) {
@@ -181,13 +190,24 @@ struct ThreadPool::Workers {
 };
 
 ThreadPool::ThreadPool(int num_threads)
-    : num_threads_(std::max(1, num_threads)), workers_(std::make_unique<Workers>(num_threads_)) {}
+    : num_threads_(std::max(1, num_threads)),
+      workers_(std::make_unique<Workers>(this->num_threads())) {}
 
 ThreadPool::~ThreadPool() {
-  workers_->gate.store(Workers::kStop, std::memory_order_release);
-  workers_->call_all();
-  for (std::thread& thread : workers_->threads)
-    thread.join();
+  workers_->stop_threads();
+}
+
+void ThreadPool::set_num_threads(int num_threads) {
+  if (inside_loop) {
+    throw InvalidArgument(
+        "[set_num_threads] a loop on the compute threads calls it; call it from "
+        "the program's own threads");
+  }
+  Workers& w = *workers_;
+  const std::lock_guard only_loop(w.loop_mutex);
+  w.stop_threads();
+  num_threads_.store(std::max(1, num_threads), std::memory_order_relaxed);
+  w.shares = std::vector<Share>(static_cast<size_t>(this->num_threads()));
 }
 
 void ThreadPool::run(int64_t begin, int64_t end, int64_t grain, const void* fn, ChunkFn call) {
@@ -202,7 +222,7 @@ void ThreadPool::run(int64_t begin, int64_t end, int64_t grain, const void* fn, 
   // are multiples of a cache line.
   constexpr int64_t kLong = 1024;
   constexpr int64_t kLine = 64;
-  int64_t chunk = std::max(grain, (end - begin) / (int64_t{4} * num_threads_));
+  int64_t chunk = std::max(grain, (end - begin) / (int64_t{4} * this->num_threads()));
   if (chunk >= kLong) chunk = (chunk + kLine - 1) / kLine * kLine;
   inside_loop = true;
   w.run_all({fn, call, begin, end, chunk}, (end - begin + chunk - 1) / chunk);

@@ -2,6 +2,7 @@
 // not depend on which thread runs them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -17,14 +18,17 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int num_threads() const { return num_threads_; }
+  int num_threads() const { return num_threads_.load(std::memory_order_relaxed); }
+
+  // Waits for the loop that runs, ends the worker threads, and continues with another number.
+  void set_num_threads(int num_threads);
 
   // Calls fn(b, e) for disjoint chunks that cover [begin, end); each chunk but the last has at
   // least `grain` indices. Blocks until all chunks have ended, then rethrows the first exception of
   // a chunk.
   template <class Fn>
   void parallel_for(int64_t begin, int64_t end, int64_t grain, const Fn& fn) {
-    if (num_threads_ == 1 || end - begin <= grain) {
+    if (num_threads() == 1 || end - begin <= grain) {
       if (end > begin) fn(begin, end);
       return;
     }
@@ -37,7 +41,7 @@ class ThreadPool {
   void run(int64_t begin, int64_t end, int64_t grain, const void* fn, ChunkFn call);
 
   struct Workers;
-  int num_threads_;
+  std::atomic<int> num_threads_;
   std::unique_ptr<Workers> workers_;
 };
 

@@ -22,15 +22,17 @@ DType apply(Promotion promotion, DType dtype) {
   return promotion == Promotion::kToFloating && !is_floating(dtype) ? default_dtype() : dtype;
 }
 
-void check_fits(const OpDef& op, DType result, const Tensor& target, Site site) {
-  if (category(result) <= category(target.dtype())) return;
-  throw InvalidArgument(
-      str("[", in_place_name(op), "] a ", result, " result does not fit into a tensor of ",
-          target.dtype(), "; use the form without underscore"),
-      site);
+}  // namespace
+
+bool fits(DType result, DType target) {
+  return category(result) <= category(target);
 }
 
-}  // namespace
+void throw_unfit(const std::string& form, DType result, DType target, Site site) {
+  throw InvalidArgument(str("[", form, "] a ", result, " result does not fit into a tensor of ",
+                            target, "; use the form without underscore"),
+                        site);
+}
 
 DType result_dtype(const Tensor& a, const Tensor& b) {
   const DType left = a.dtype();
@@ -83,7 +85,7 @@ Tensor dispatch_scalar(const OpDef& op, const TensorArg& x, const Scalar& value,
 void dispatch_promoted_in_place(const OpDef& op, const TensorArg& a, const TensorArg& b,
                                 const void* attrs, Promotion promotion) {
   const DType dtype = apply(promotion, result_dtype(a, b));
-  check_fits(op, dtype, a, b.site());
+  if (!fits(dtype, a->dtype())) throw_unfit(in_place_name(op), dtype, a->dtype(), b.site());
   if (reads_old_value(op, {&b.tensor()}) && is_floating(a->dtype())) {
     write_from_copy(TensorArg(a, b.site()), [&](const TensorArg& old) {
       return internal::dispatch_promoted(op, old, b, attrs, promotion);
@@ -104,7 +106,7 @@ void dispatch_scalar_in_place(const OpDef& op, const Tensor& x, const Scalar& va
                               Promotion promotion) {
   const ScalarAttrs attrs{value};
   const DType dtype = apply(promotion, promote(x.dtype(), value));
-  check_fits(op, dtype, x, site);
+  if (!fits(dtype, x.dtype())) throw_unfit(in_place_name(op), dtype, x.dtype(), site);
   dispatch_in_place(op, {&x}, &attrs, site);
 }
 

@@ -53,6 +53,12 @@ Tensor number_like(const TensorArg& a, const Scalar& number);
 Tensor dispatch_scalar(const OpDef& op, const TensorArg& x, const Scalar& value,
                        Promotion promotion = Promotion::kPlain);
 
+// Returns whether an in-place form may write a result of this dtype into a tensor of `target`:
+// floats do not fit into integers, nor integers into bools.
+bool fits(DType result, DType target);
+// Throws the error of the in-place form, such as "add_", whose result does not fit.
+[[noreturn]] void throw_unfit(const std::string& form, DType result, DType target, Site site);
+
 // Writes the result of op into a. The result is computed in the promoted dtype, whose category a
 // must be able to hold, as in PyTorch.
 void dispatch_promoted_in_place(const OpDef& op, const TensorArg& a, const TensorArg& b,

@@ -79,9 +79,10 @@ Tensor from_blob(T* data, const Shape& shape, const TensorOptions& options = {},
 
 // Creates a tensor whose memory is not initialised.
 Tensor empty(const Shape& shape, const TensorOptions& options = {}, Site site = Site::here());
+// Creates a tensor of zeros, or of ones.
 Tensor zeros(const Shape& shape, const TensorOptions& options = {}, Site site = Site::here());
 Tensor ones(const Shape& shape, const TensorOptions& options = {}, Site site = Site::here());
-// Fills with a number (zeros: 0, ones: 1). Unless options give a dtype, full takes the one of the
+// Creates a tensor whose elements are `value`. Unless options give a dtype, it is the one of the
 // number's kind.
 Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& options = {},
             Site site = Site::here());

@@ -118,4 +118,19 @@ Tensor PointwiseMethods::bitwise_not(Site site) const {
   return flow::bitwise_not(TensorArg(self(), site));
 }
 
+Tensor& operator&=(Tensor& a, const TensorArg& b) {
+  a.bitwise_and_(b);
+  return a;
+}
+
+Tensor& operator|=(Tensor& a, const TensorArg& b) {
+  a.bitwise_or_(b);
+  return a;
+}
+
+Tensor& operator^=(Tensor& a, const TensorArg& b) {
+  a.bitwise_xor_(b);
+  return a;
+}
+
 }  // namespace flow

@@ -27,4 +27,9 @@ Tensor operator|(const TensorArg& a, const TensorArg& b);
 Tensor operator^(const TensorArg& a, const TensorArg& b);
 Tensor operator~(const TensorArg& x);
 
+// In place, as a.bitwise_and_(b) and its like.
+Tensor& operator&=(Tensor& a, const TensorArg& b);
+Tensor& operator|=(Tensor& a, const TensorArg& b);
+Tensor& operator^=(Tensor& a, const TensorArg& b);
+
 }  // namespace flow

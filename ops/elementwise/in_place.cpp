@@ -67,6 +67,39 @@ const Tensor& floor_divide_(const TensorArg& x, const Scalar& b) {
   return run_in_place(ops::op_of<ops::FloorDivideNumber>(), x, b);
 }
 
+const Tensor& selu_(const TensorArg& x) {
+  return ops::write_over("selu_", x, {}, [](const TensorArg& old) { return selu(old); });
+}
+
+const Tensor& threshold_(const TensorArg& x, double threshold, double value) {
+  return ops::write_over("threshold_", x, {}, [&](const TensorArg& old) {
+    return flow::threshold(old, threshold, value);
+  });
+}
+
+const Tensor& celu_(const TensorArg& x, const CeluOptions& options) {
+  return ops::write_over("celu_", x, {}, [&](const TensorArg& old) { return celu(old, options); });
+}
+
+const Tensor& elu_(const TensorArg& x, const EluOptions& options) {
+  return ops::write_over("elu_", x, {}, [&](const TensorArg& old) { return elu(old, options); });
+}
+
+const Tensor& hardtanh_(const TensorArg& x, const HardtanhOptions& options) {
+  return ops::write_over("hardtanh_", x, {},
+                         [&](const TensorArg& old) { return hardtanh(old, options); });
+}
+
+const Tensor& leaky_relu_(const TensorArg& x, const LeakyReluOptions& options) {
+  return ops::write_over("leaky_relu_", x, {},
+                         [&](const TensorArg& old) { return leaky_relu(old, options); });
+}
+
+const Tensor& rrelu_(const TensorArg& x, const RReluOptions& options) {
+  return ops::write_over("rrelu_", x, {},
+                         [&](const TensorArg& old) { return rrelu(old, options); });
+}
+
 const Tensor& tril_(const TensorArg& x, int64_t diagonal) {
   return ops::named("tril_", x.site(), [&]() -> const Tensor& {
     return x->copy_({tril(x, diagonal), x.site()});

@@ -6,7 +6,9 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "ops/elementwise/activation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/shrink.h"
 #include "ops/elementwise/unary.h"
 
 namespace flow {
@@ -25,6 +27,15 @@ const Tensor& remainder_(const TensorArg& x, const TensorArg& b);
 const Tensor& remainder_(const TensorArg& x, const Scalar& b);
 const Tensor& floor_divide_(const TensorArg& x, const TensorArg& b);
 const Tensor& floor_divide_(const TensorArg& x, const Scalar& b);
+
+// Activations, written over x.
+const Tensor& celu_(const TensorArg& x, const CeluOptions& options = {});
+const Tensor& elu_(const TensorArg& x, const EluOptions& options = {});
+const Tensor& hardtanh_(const TensorArg& x, const HardtanhOptions& options = {});
+const Tensor& leaky_relu_(const TensorArg& x, const LeakyReluOptions& options = {});
+const Tensor& rrelu_(const TensorArg& x, const RReluOptions& options = {});
+const Tensor& selu_(const TensorArg& x);
+const Tensor& threshold_(const TensorArg& x, double threshold, double value);
 
 // The other triangle becomes 0; see ops/shape/concat.h.
 const Tensor& tril_(const TensorArg& x, int64_t diagonal = 0);

@@ -1,6 +1,7 @@
 // Gradients of in-place forms that read the value that was overwritten.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 
 #include "core/context.h"
@@ -25,5 +26,12 @@ const Tensor& write_from_copy(const TensorArg& x, const Compute& compute) {
   const Tensor old = clone(x);
   return x->copy_({compute(TensorArg(old, x.site())), x.site()});
 }
+
+// Writes compute(x) over x for the form `name`, such as "acos_". Gradients read a copy of the old
+// value if x or one of `others` requires one. Throws InvalidArgument if the result has another
+// shape than x or does not fit into its dtype.
+const Tensor& write_over(const char* name, const TensorArg& x,
+                         std::initializer_list<const Tensor*> others,
+                         const std::function<Tensor(const TensorArg&)>& compute);
 
 }  // namespace flow::ops

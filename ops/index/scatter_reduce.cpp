@@ -5,6 +5,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/old_value.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
@@ -189,6 +190,15 @@ Tensor IndexMethods::scatter_reduce(int64_t dim, const TensorArg& index, const T
                                     const std::string& reduce,
                                     const ScatterReduceOptions& options) const {
   return flow::scatter_reduce(TensorArg(self(), index.site()), dim, index, src, reduce, options);
+}
+
+const Tensor& InPlaceMethods::scatter_reduce_(int64_t dim, const TensorArg& index,
+                                              const TensorArg& src, const std::string& reduce,
+                                              const ScatterReduceOptions& options) const {
+  return ops::write_over("scatter_reduce_", {self(), index.site()}, {&src.tensor()},
+                         [&](const TensorArg& old) {
+                           return flow::scatter_reduce(old, dim, index, src, reduce, options);
+                         });
 }
 
 }  // namespace flow

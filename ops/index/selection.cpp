@@ -5,6 +5,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/old_value.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
@@ -227,6 +228,44 @@ Tensor IndexMethods::index_add(int64_t dim, const TensorArg& index, const Tensor
 
 Tensor IndexMethods::argwhere(Site site) const {
   return flow::argwhere(TensorArg(self(), site));
+}
+
+const Tensor& InPlaceMethods::masked_scatter_(const TensorArg& mask,
+                                              const TensorArg& source) const {
+  return ops::write_over(
+      "masked_scatter_", {self(), mask.site()}, {&source.tensor()},
+      [&](const TensorArg& old) { return flow::masked_scatter(old, mask, source); });
+}
+
+const Tensor& InPlaceMethods::index_fill_(int64_t dim, const TensorArg& index,
+                                          const Scalar& value) const {
+  return ops::write_over("index_fill_", {self(), index.site()}, {}, [&](const TensorArg& old) {
+    return flow::index_fill(old, dim, index, value);
+  });
+}
+
+const Tensor& InPlaceMethods::index_copy_(int64_t dim, const TensorArg& index,
+                                          const TensorArg& source) const {
+  return ops::write_over(
+      "index_copy_", {self(), index.site()}, {&source.tensor()},
+      [&](const TensorArg& old) { return flow::index_copy(old, dim, index, source); });
+}
+
+const Tensor& InPlaceMethods::put_(const TensorArg& index, const TensorArg& source,
+                                   const IndexPutOptions& options) const {
+  return ops::write_over(
+      "put_", {self(), index.site()}, {&source.tensor()}, [&](const TensorArg& old) {
+        const Tensor positions = index->reshape({-1}, index.site());
+        const Tensor values = source->reshape({-1}, source.site());
+        if (positions.numel() != values.numel()) {
+          throw InvalidArgument(
+              str("[put_] index has ", positions.numel(), " elements, and source ", values.numel()),
+              index.site());
+        }
+        const Tensor written =
+            old->reshape({-1}, index.site()).index_put({positions}, values, options);
+        return written.reshape(old->shape(), index.site());
+      });
 }
 
 }  // namespace flow

@@ -5,6 +5,7 @@
 #include "core/dispatch.h"
 #include "ops/autocast.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/old_value.h"
 #include "ops/integer_range.h"
 #include "ops/linear/matmul_op.h"
 #include "ops/named_errors.h"
@@ -370,6 +371,28 @@ Tensor ReduceMethods::addmm(const TensorArg& mat1, const TensorArg& mat2,
 Tensor ReduceMethods::baddbmm(const TensorArg& batch1, const TensorArg& batch2,
                               const AddmmOptions& options) const {
   return flow::baddbmm(TensorArg(self(), batch1.site()), batch1, batch2, options);
+}
+
+const Tensor& InPlaceMethods::addmm_(const TensorArg& mat1, const TensorArg& mat2) const {
+  return addmm_(mat1, mat2, AddmmOptions{});
+}
+
+const Tensor& InPlaceMethods::baddbmm_(const TensorArg& batch1, const TensorArg& batch2) const {
+  return baddbmm_(batch1, batch2, AddmmOptions{});
+}
+
+const Tensor& InPlaceMethods::addmm_(const TensorArg& mat1, const TensorArg& mat2,
+                                     const AddmmOptions& options) const {
+  return ops::write_over(
+      "addmm_", {self(), mat1.site()}, {&mat1.tensor(), &mat2.tensor()},
+      [&](const TensorArg& old) { return flow::addmm(old, mat1, mat2, options); });
+}
+
+const Tensor& InPlaceMethods::baddbmm_(const TensorArg& batch1, const TensorArg& batch2,
+                                       const AddmmOptions& options) const {
+  return ops::write_over(
+      "baddbmm_", {self(), batch1.site()}, {&batch1.tensor(), &batch2.tensor()},
+      [&](const TensorArg& old) { return flow::baddbmm(old, batch1, batch2, options); });
 }
 
 }  // namespace flow

@@ -10,6 +10,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/old_value.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/index.h"
@@ -420,6 +421,11 @@ Tensor ReduceMethods::renorm(double p, int64_t dim, double maxnorm, Site site) c
 
 Tensor ReduceMethods::outer(const TensorArg& other) const {
   return flow::outer(TensorArg(self(), other.site()), other);
+}
+
+const Tensor& InPlaceMethods::renorm_(double p, int64_t dim, double maxnorm, Site site) const {
+  return ops::write_over("renorm_", {self(), site}, {},
+                         [&](const TensorArg& old) { return flow::renorm(old, p, dim, maxnorm); });
 }
 
 }  // namespace flow

@@ -1,9 +1,14 @@
 #include "ops/random/random.h"
 
+#include <cmath>
+#include <numbers>
+
 #include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/trigonometry.h"
+#include "ops/elementwise/unary.h"
 #include "ops/integer_range.h"
 #include "ops/named_errors.h"
 #include "ops/random/random_op.h"
@@ -131,6 +136,11 @@ void check_std(double std, const char* op, Site site) {
   if (!(std >= 0)) {
     throw InvalidArgument(str("[", op, "] std must not be negative; got ", std), site);
   }
+}
+
+void check_drawn(const char* op, const Tensor& x, Site site) {
+  if (is_floating(x.dtype())) return;
+  throw InvalidArgument(str("[", op, "] needs a floating dtype; received ", x.dtype()), site);
 }
 
 Tensor checked_std(const Tensor& std, Site site) {
@@ -265,6 +275,37 @@ const Tensor& InPlaceMethods::bernoulli_(double p, Site site) const {
   const DType drawn = is_floating(self().dtype()) ? self().dtype() : default_dtype();
   const Tensor chances = full_like({self(), site}, p, {.dtype = drawn});
   return copy_({flow::bernoulli({chances, site}), site});
+}
+
+const Tensor& InPlaceMethods::exponential_(double lambd, Site site) const {
+  if (!(lambd > 0)) {
+    throw InvalidArgument(str("[exponential_] needs lambd > 0; got ", lambd), site);
+  }
+  check_drawn("exponential_", self(), site);
+  const Tensor u = rand_like({self(), site});
+  return copy_({-log1p(-u) / lambd, site});
+}
+
+const Tensor& InPlaceMethods::log_normal_(double mean, double std, Site site) const {
+  check_std(std, "log_normal_", site);
+  check_drawn("log_normal_", self(), site);
+  return copy_({exp(randn_like({self(), site}) * std + mean), site});
+}
+
+const Tensor& InPlaceMethods::cauchy_(double median, double sigma, Site site) const {
+  if (!(sigma > 0)) throw InvalidArgument(str("[cauchy_] needs sigma > 0; got ", sigma), site);
+  check_drawn("cauchy_", self(), site);
+  const Tensor angle = (rand_like({self(), site}) - 0.5) * std::numbers::pi;
+  return copy_({tan(angle) * sigma + median, site});
+}
+
+const Tensor& InPlaceMethods::geometric_(double p, Site site) const {
+  if (!(p > 0 && p < 1)) {
+    throw InvalidArgument(str("[geometric_] needs p in (0, 1); got ", p), site);
+  }
+  const DType drawn = is_floating(self().dtype()) ? self().dtype() : default_dtype();
+  const Tensor u = rand_like({self(), site}, {.dtype = drawn});
+  return copy_({floor(log1p(-u) / std::log1p(-p)) + 1, site});
 }
 
 }  // namespace flow

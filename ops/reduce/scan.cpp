@@ -8,6 +8,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/old_value.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/gather_op.h"
@@ -317,6 +318,16 @@ ValuesIndices ReduceMethods::cummin(int64_t dim, Site site) const {
 
 Tensor ReduceMethods::logcumsumexp(int64_t dim, Site site) const {
   return flow::logcumsumexp(TensorArg(self(), site), dim);
+}
+
+const Tensor& InPlaceMethods::cumsum_(int64_t dim, Site site) const {
+  return ops::write_over("cumsum_", {self(), site}, {},
+                         [&](const TensorArg& old) { return flow::cumsum(old, dim); });
+}
+
+const Tensor& InPlaceMethods::cumprod_(int64_t dim, Site site) const {
+  return ops::write_over("cumprod_", {self(), site}, {},
+                         [&](const TensorArg& old) { return flow::cumprod(old, dim); });
 }
 
 }  // namespace flow

@@ -36,6 +36,44 @@ void expect_chunks_cover(ThreadPool& pool, int64_t begin, int64_t end, int64_t g
   ASSERT_EQ(at, end);
 }
 
+TEST(ThreadPool, NumberOfThreadsMayChangeBetweenLoops) {
+  ThreadPool pool(1);
+  for (const int threads : {4, 1, 2, 3, 2}) {
+    pool.set_num_threads(threads);
+    EXPECT_EQ(pool.num_threads(), threads);
+    for (int i = 0; i < 50; ++i)
+      expect_chunks_cover(pool, 3, 1003, 7);
+  }
+  std::atomic<int> refusals{0};
+  pool.parallel_for(0, 64, 1, [&](int64_t, int64_t) {
+    try {
+      pool.set_num_threads(4);
+    } catch (const InvalidArgument&) {
+      ++refusals;
+    }
+  });
+  EXPECT_GT(refusals, 0);
+  EXPECT_EQ(pool.num_threads(), 2);
+}
+
+TEST(ThreadPool, NumberOfThreadsMayChangeWhileOthersStartLoops) {
+  ThreadPool pool(2);
+  std::atomic<bool> ends{false};
+  std::atomic<int64_t> sum{0};
+  int64_t loops = 0;
+  std::thread other([&] {
+    while (!ends) {
+      pool.parallel_for(0, 1000, 10, [&](int64_t b, int64_t e) { sum += e - b; });
+      ++loops;
+    }
+  });
+  for (int i = 0; i < 100; ++i)
+    pool.set_num_threads(1 + i % 3);
+  ends = true;
+  other.join();
+  EXPECT_EQ(sum, loops * 1000);
+}
+
 TEST(ThreadPool, ChunksCoverTheRangeOnce) {
   for (const int threads : {1, 2, 3, 5}) {
     ThreadPool pool(threads);

@@ -141,6 +141,11 @@ LoadResult ModuleBase::load_state_dict(const StateDict& state, LoadOptions optio
     } else if (!(found->second.shape() == tensor.shape())) {
       problems += str("\n  shape of ", name, ": the module has ", tensor.shape(),
                       ", the state has ", found->second.shape());
+    } else if (found->second.is_global() && !tensor.is_global()) {
+      problems +=
+          str("\n  layout of ", name, ": the module's tensor is local, the state's is global, ",
+              found->second.placement(), ' ', found->second.sbp(),
+              "; lay out the module with to_global first, or load full() of the tensor");
     }
   }
   for (const auto& [name, tensor] : given) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -298,12 +299,26 @@ int run_as_threads(const std::string& wanted, ProgramMain program, int argc, cha
   return world->slot<Endings>().exit_code();
 }
 
+// An exception that leaves main() ends the process without a flush, so what the program printed
+// into a pipe or file would be lost.
+void flush_before_terminate() {
+  static std::terminate_handler outer = nullptr;
+  static std::once_flag once;
+  std::call_once(once, [] {
+    outer = std::set_terminate([] {
+      std::fflush(stdout);
+      outer();
+    });
+  });
+}
+
 }  // namespace
 
 int run_program(ProgramMain program, int argc, char** argv, char** environment) {
   const std::string ranks = env_string("FLOW_RANKS", "");
   if (!ranks.empty()) return run_as_threads(ranks, program, argc, argv, environment);
   if (find_launcher().is_present) return run_as_process(program, argc, argv, environment);
+  flush_before_terminate();
   return program(argc, argv, environment);
 }
 

@@ -36,6 +36,18 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+TEST(ModuleToGlobal, AGlobalStateIsRefusedByALocalModule) {
+  run_ranks(2, [] {
+    Pair laid_out, local;
+    laid_out.to_global(kPair, kB);
+    const auto before = local.second.weight.to_vector<float>();
+    const std::string text = message_of([&] { local.load_state_dict(laid_out.state_dict()); });
+    EXPECT_TRUE(has(text, "layout of first.weight: the module's tensor is local")) << text;
+    EXPECT_TRUE(has(text, "to_global")) << text;
+    EXPECT_EQ(local.second.weight.to_vector<float>(), before);
+  });
+}
+
 TEST(ModuleToGlobal, TakesTheFirstRanksValuesAndKeepsTheHandles) {
   run_ranks(3, [] {
     manual_seed(7);

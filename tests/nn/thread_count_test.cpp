@@ -70,5 +70,22 @@ TEST(ThreadCount, GptTrainsToTheSameBits) {
   });
 }
 
+TEST(ThreadCount, SetNumThreadsChangesTheRanksPool) {
+  RankContext context({}, 2);
+  const RankScope scope(context);
+  EXPECT_EQ(get_num_threads(), 2);
+  const Tensor x = randn({300, 300});
+  const auto sums = [&] { return matmul(x, x).sum(0).to_vector<float>(); };
+  const std::vector<float> expected = sums();
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    EXPECT_EQ(get_num_threads(), threads);
+    EXPECT_EQ(sums(), expected);
+  }
+  EXPECT_THROW(set_num_threads(0), InvalidArgument);
+  EXPECT_THROW(set_num_threads(5000), InvalidArgument);
+  EXPECT_EQ(get_num_threads(), 3);
+}
+
 }  // namespace
 }  // namespace flow

@@ -1,7 +1,7 @@
-// Square matrix products of float on one thread, as CPU ops compute them. The same run also
-// measures flow's own kernels and each library separately: own, onednn and openblas in GFLOP/s.
-// vs_best_library compares the op with the faster of the two libraries, own_vs_best flow's own
-// kernel.
+// Matrix products of float on one thread, as CPU ops compute them: square ones, and those of few
+// rows with a large matrix, such as a layer with a small batch. The same run also measures flow's
+// own kernels and each library separately: own, onednn and openblas in GFLOP/s. vs_best_library
+// compares the op with the faster of the two libraries, own_vs_best flow's own kernel.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -26,7 +26,21 @@ using flow::ops::GemmBackend;
 using flow::ops::GemmTask;
 using flow::ops::Transpose;
 
-constexpr std::array<int64_t, 6> kSizes = {64, 128, 256, 512, 1024, 2048};
+struct Sizes {
+  int64_t m;
+  int64_t n;
+  int64_t k;
+};
+
+constexpr std::array<int64_t, 7> kSizes = {32, 64, 128, 256, 512, 1024, 2048};
+// m rows, n columns and the length k of each sum.
+constexpr std::array<Sizes, 7> kFewRows = {{{1, 4096, 4096},
+                                            {4, 4096, 4096},
+                                            {8, 4096, 4096},
+                                            {16, 4096, 4096},
+                                            {32, 4096, 4096},
+                                            {16, 512, 512},
+                                            {16, 2048, 512}}};
 
 struct Form {
   const char* name;
@@ -52,24 +66,24 @@ class Contest {
  public:
   static constexpr double kNever = 1e9;
 
-  Contest(const Form& form, int64_t size)
-      : a_(size * size, 0.5F),
-        b_(size * size, 0.25F),
-        c_(size * size, 0.0F),
+  Contest(const Form& form, const Sizes& sizes)
+      : a_(sizes.m * sizes.k, 0.5F),
+        b_(sizes.k * sizes.n, 0.25F),
+        c_(sizes.m * sizes.n, 0.0F),
         task_({.transpose_a = form.a,
                .transpose_b = form.b,
-               .m = size,
-               .n = size,
-               .k = size,
+               .m = sizes.m,
+               .n = sizes.n,
+               .k = sizes.k,
                .a = a_.data(),
-               .lda = size,
+               .lda = form.a == Transpose::kYes ? sizes.m : sizes.k,
                .b = b_.data(),
-               .ldb = size,
+               .ldb = form.b == Transpose::kYes ? sizes.k : sizes.n,
                .c = c_.data(),
-               .ldc = size}),
+               .ldc = sizes.n}),
         calls_(static_cast<int>(kBlockFlops / flops()) + 1) {}
 
-  double flops() const { return 2.0 * std::pow(static_cast<double>(task_.m), 3); }
+  double flops() const { return 2.0 * static_cast<double>(task_.m * task_.n * task_.k); }
 
   double flow_seconds() const { return quartile(flow_); }
 
@@ -131,11 +145,11 @@ struct Ratios {
 
 using Summary = std::map<std::string, Ratios>;
 
-void sgemm(benchmark::State& state, const Form& form, int64_t size, MachineLimits& limits,
+void sgemm(benchmark::State& state, const Form& form, const Sizes& sizes, MachineLimits& limits,
            Summary& summary) {
   constexpr int kMinRounds = 5;
   constexpr double kMinSeconds = 0.3;
-  Contest contest(form, size);
+  Contest contest(form, sizes);
   double limit = limits.fma_flops();
   const double start = seconds_now();
   int rounds = 0;
@@ -160,7 +174,8 @@ void sgemm(benchmark::State& state, const Form& form, int64_t size, MachineLimit
   const Ratios ratios = {best / contest.flow_seconds(), best / contest.seconds(GemmBackend::kOwn)};
   state.counters["vs_best_library"] = ratios.op;
   state.counters["own_vs_best"] = ratios.own;
-  summary[form.name + std::to_string(size)] = ratios;
+  summary[form.name + (' ' + std::to_string(sizes.m)) + ' ' + std::to_string(sizes.n) + ' ' +
+          std::to_string(sizes.k)] = ratios;
 }
 
 // The geometric mean and the minimum of one of the ratios over the rows above.
@@ -190,22 +205,36 @@ void summarise(benchmark::State& state, const Summary& summary) {
 int main(int argc, char** argv) {
   MachineLimits limits;
   Summary summary;
+  Summary few_rows;
   benchmark::AddCustomContext("onednn", flow::ops::onednn_description());
   benchmark::AddCustomContext("openblas", flow::ops::openblas_description());
   if (!flow::ops::has_onednn() && !flow::ops::has_openblas()) {
     benchmark::AddCustomContext("vs_best_library", "not measured: built without both libraries");
   }
+  const auto add_row = [&](const Form& form, const std::string& name, const Sizes& sizes,
+                           Summary& rows) {
+    benchmark::RegisterBenchmark(("kernel/sgemm_" + std::string(form.name) + "/" + name).c_str(),
+                                 [&form, sizes, &limits, &rows](benchmark::State& state) {
+                                   sgemm(state, form, sizes, limits, rows);
+                                 });
+  };
   for (const Form& form : kForms) {
-    for (const int64_t size : kSizes) {
-      benchmark::RegisterBenchmark(
-          ("kernel/sgemm_" + std::string(form.name) + "/" + std::to_string(size)).c_str(),
-          [&form, size, &limits, &summary](benchmark::State& state) {
-            sgemm(state, form, size, limits, summary);
-          });
+    for (const int64_t size : kSizes)
+      add_row(form, std::to_string(size), {size, size, size}, summary);
+  }
+  for (const Form* form : {&kForms[0], &kForms[1]}) {
+    for (const Sizes& sizes : kFewRows) {
+      add_row(
+          *form,
+          std::to_string(sizes.m) + "x" + std::to_string(sizes.n) + "x" + std::to_string(sizes.k),
+          sizes, few_rows);
     }
   }
-  benchmark::RegisterBenchmark("kernel/sgemm/summary", [&summary](benchmark::State& state) {
-    summarise(state, summary);
-  })->Iterations(1);
+  for (const auto& [name, rows] : {std::pair{"kernel/sgemm/summary", &summary},
+                                   std::pair{"kernel/sgemm/summary_of_few_rows", &few_rows}}) {
+    benchmark::RegisterBenchmark(name, [rows](benchmark::State& state) {
+      summarise(state, *rows);
+    })->Iterations(1);
+  }
   return flow::bench::run_benchmarks(argc, argv);
 }

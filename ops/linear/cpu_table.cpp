@@ -193,6 +193,12 @@ CpuTable committed_cpu_table(CpuIsa isa, std::string_view microarchitecture) {
             .origin = "the committed table",
             .products = GemmTable(kGemmTableZen3Avx2)};
   }
+  if (isa == CpuIsa::kAvx512 && microarchitecture == "sapphire-rapids") {
+    return {.cpu = "sapphire-rapids avx512",
+            .libraries = "oneDNN 2.6.3",
+            .origin = "the committed table",
+            .products = GemmTable(kGemmTableSapphireRapidsAvx512)};
+  }
   const bool is_wide = isa == CpuIsa::kAvx512;
   return {.cpu = str("an Intel Xeon with ", is_wide ? "avx512" : "avx2"),
           .libraries = "oneDNN 2.6.3, OpenBLAS 0.3.21",

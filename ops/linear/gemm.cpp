@@ -135,7 +135,11 @@ void run(const GemmTask<T>& task) {
   if (fastest == GemmBackend::kOwn) return own_gemm(to_call(task));
   const GemmBackend other =
       fastest == GemmBackend::kOneDnn ? GemmBackend::kOpenBlas : GemmBackend::kOneDnn;
-  if (!try_backend(fastest, task) && !try_backend(other, task)) own_gemm(to_call(task));
+  const auto computes = [&](GemmBackend backend) {
+    return (backend != GemmBackend::kOpenBlas || openblas_suits_cpu()) &&
+           try_backend(backend, task);
+  };
+  if (!computes(fastest) && !computes(other)) own_gemm(to_call(task));
 }
 
 template <class T>

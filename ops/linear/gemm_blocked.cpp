@@ -146,7 +146,7 @@ struct SerialLoops {
 template <class T, class Loops>
 void blocked(const Loops& loops, const GemmKernels<T>& kernels, const GemmCall<T>& call,
              Unit unit) {
-  const bool has_few_rows = call.m <= kernels.few_rows;
+  const bool has_few_rows = call.m <= kernels.narrow_rows;
   const int64_t panel = has_few_rows ? kColumnsOfFewRows : kColumns;
   unit.columns = std::min(unit.columns, panel);
   const int64_t panel_columns = round_up(std::min(panel, call.n), kernels.tile_columns);
@@ -206,6 +206,9 @@ void own_gemm(const GemmCall<T>& call) {
   const GemmKernels<T>& kernels = own_kernels<T>();
   if (round_up(call.n, kernels.tile_columns) * call.k <= kDirectPanel) {
     kernels.direct(call);
+  } else if (call.m <= kernels.few_rows && call.b_col == 1 && call.bias == nullptr) {
+    kernels.few_rows_product(call,
+                             packing_spaces().a.get<T>(call.m * round_up(call.k, kFewRowsDepth)));
   } else {
     blocked(SerialLoops(), kernels, call, largest_unit(kernels.tile_rows));
   }

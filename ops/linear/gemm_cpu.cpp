@@ -2,6 +2,7 @@
 
 #include "ops/kernel/divide_up.h"
 #include "ops/kernel/vector.h"
+#include "ops/linear/gemm_few_rows.h"
 #include "ops/linear/gemm_kernels.h"
 #include "ops/linear/gemm_pack.h"
 
@@ -29,19 +30,6 @@ constexpr int kDirectRows = 4;
 
 template <class T>
 constexpr int64_t kTileColumns = kTileVectors* Vec<T>::kLanes;
-
-// c[0..count) = alpha * sum + beta * c, where count may be less than a register.
-template <class T>
-void store_scaled(T* c, Vec<T> sum, int64_t count, T alpha, T beta) {
-  if (alpha != T{1}) sum = sum * Vec<T>::fill(alpha);
-  if (count >= Vec<T>::kLanes) {
-    if (beta != T{0}) sum = fma(Vec<T>::load(c), Vec<T>::fill(beta), sum);
-    sum.store(c);
-  } else if (count > 0) {
-    if (beta != T{0}) sum = fma(Vec<T>::load_n(c, count), Vec<T>::fill(beta), sum);
-    sum.store_n(c, count);
-  }
-}
 
 // kRows x kVectors registers of C; `tail` columns are in the last register of a row if kTail.
 // kPackedB: the rows of B can be read past the tail.
@@ -435,9 +423,11 @@ void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRa
 template <class T>
 constexpr GemmKernels<T> kernels() {
   return {.direct = direct<T>,
+          .few_rows_product = few_rows::product<T>,
+          .few_rows = few_rows::kMaxRows,
           .tile_rows = kTileRows,
           .tile_columns = kTileColumns<T>,
-          .few_rows = FLOW_ISA == 1 ? 32 : 0,
+          .narrow_rows = FLOW_ISA == 1 ? 32 : 0,
           .pack_a = pack_a<T>,
           .pack_b = pack_b<T>,
           .multiply = multiply<T>};

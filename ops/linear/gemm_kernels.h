@@ -52,11 +52,16 @@ struct GemmKernels {
   // kDirectPanel.
   void (*direct)(const GemmCall<T>& call);
 
+  // Multiplies without packing B, whose rows must be contiguous (b_col == 1). Requires: at most
+  // `few_rows` rows; `packed_a` has room for A with k rounded up to kFewRowsDepth.
+  void (*few_rows_product)(const GemmCall<T>& call, T* packed_a);
+  int64_t few_rows;
+
   int64_t tile_rows;
   int64_t tile_columns;
   // With so many rows or fewer, reading B from memory takes most of the time. Narrow panels of it
   // are then packed, and the next one is prefetched. 0: not measured to be faster.
-  int64_t few_rows;
+  int64_t narrow_rows;
   // `packed` has room for the range rounded up to whole tiles, times the depth.
   void (*pack_a)(const GemmCall<T>& call, GemmRange rows, GemmRange depth, T* packed);
   void (*pack_b)(const GemmCall<T>& call, GemmRange columns, GemmRange depth, T* packed);
@@ -69,6 +74,7 @@ struct GemmKernels {
 };
 
 inline constexpr int64_t kDirectPanel = 9216;
+inline constexpr int64_t kFewRowsDepth = 8;
 
 struct GemmKernelSet {
   GemmKernels<float> f32;

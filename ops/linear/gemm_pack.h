@@ -17,6 +17,19 @@ T smaller(T a, T b) {
   return a < b ? a : b;
 }
 
+// c[0..count) = alpha * sum + beta * c, where count may be less than a register.
+template <class T>
+void store_scaled(T* c, Vec<T> sum, int64_t count, T alpha, T beta) {
+  if (alpha != T{1}) sum = sum * Vec<T>::fill(alpha);
+  if (count >= Vec<T>::kLanes) {
+    if (beta != T{0}) sum = fma(Vec<T>::load(c), Vec<T>::fill(beta), sum);
+    sum.store(c);
+  } else if (count > 0) {
+    if (beta != T{0}) sum = fma(Vec<T>::load_n(c, count), Vec<T>::fill(beta), sum);
+    sum.store_n(c, count);
+  }
+}
+
 // columns[q] = element q of Vec<float>::kLanes rows, `stride` apart.
 inline void load_columns(const float* rows, int64_t stride, Vec<float> (&columns)[4]) {
 #if FLOW_ISA == 2

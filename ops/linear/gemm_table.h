@@ -69,6 +69,7 @@ class GemmTable {
 extern const GemmTable::Text kGemmTableAvx2;
 extern const GemmTable::Text kGemmTableAvx512;
 // Measured on an AMD EPYC.
+extern const GemmTable::Text kGemmTableSapphireRapidsAvx512;
 extern const GemmTable::Text kGemmTableZen3Avx2;
 
 }  // namespace flow::ops

@@ -1,5 +1,8 @@
 #include "ops/vendor/openblas.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <dlfcn.h>
 #include <sched.h>
 
@@ -113,6 +116,28 @@ void call(CblasGemm<T> function, bool transpose_a, bool transpose_b, int64_t m, 
 
 bool has_openblas() {
   return openblas().sgemm != nullptr;
+}
+
+bool openblas_suits(std::string_view description, CpuIsa isa) {
+  if (isa == CpuIsa::kBaseline) return true;
+  // The x86 kernels of OpenBLAS 0.3 that have neither AVX2 nor AVX-512.
+  constexpr std::string_view kNarrow[] = {
+      "Athlon",  "Atom",         "Banias",  "Barcelona",  "Bobcat",   "Bulldozer",   "Coppermine",
+      "Core2",   "Dunnington",   "Generic", "Katmai",     "Nano",     "Nehalem",     "Northwood",
+      "Opteron", "Opteron_SSE3", "Penryn",  "Piledriver", "Prescott", "SandyBridge", "generic"};
+  while (!description.empty()) {
+    const size_t space = std::min(description.find(' '), description.size());
+    const std::string_view word = description.substr(0, space);
+    if (std::find(std::begin(kNarrow), std::end(kNarrow), word) != std::end(kNarrow)) return false;
+    description.remove_prefix(std::min(space + 1, description.size()));
+  }
+  return true;
+}
+
+bool openblas_suits_cpu() {
+  static const bool suits =
+      has_openblas() && openblas_suits(openblas_description(), detected_isa());
+  return suits;
 }
 
 const std::string& openblas_description() {

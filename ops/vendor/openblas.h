@@ -4,11 +4,20 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+#include "ops/kernel/cpu_features.h"
 
 namespace flow::ops {
 
 // Loads the library at the first call. False if flow was built without it or it cannot be loaded.
 bool has_openblas();
+
+// Whether the kernels that the library chose, which its description names, use the vectors
+// of a CPU with `isa`. An OpenBLAS that is older than the CPU falls back to kernels for SSE.
+bool openblas_suits(std::string_view description, CpuIsa isa);
+// The same for the library that is loaded and this CPU. False if there is none.
+bool openblas_suits_cpu();
 
 // The version and the kernels it chose for this CPU, such as "OpenBLAS 0.3.21 ... SkylakeX"; or the
 // reason why it is absent.

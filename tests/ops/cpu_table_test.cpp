@@ -53,6 +53,10 @@ TEST_F(CpuTableTest, OneMicroarchitectureHasATableOfItsOwn) {
   EXPECT_EQ(zen3.cpu, "zen3 avx2");
   EXPECT_EQ(haswell.cpu, "an Intel Xeon with avx2");
   EXPECT_NE(zen3.products, haswell.products);
+  const CpuTable sapphire = committed_cpu_table(CpuIsa::kAvx512, "sapphire-rapids");
+  EXPECT_EQ(sapphire.cpu, "sapphire-rapids avx512");
+  EXPECT_NE(sapphire.products, committed_cpu_table(CpuIsa::kAvx512, "zen4").products);
+  EXPECT_EQ(committed_cpu_table(CpuIsa::kAvx2, "sapphire-rapids").cpu, "an Intel Xeon with avx2");
   EXPECT_EQ(committed_cpu_table(CpuIsa::kAvx512, "zen3").cpu, "an Intel Xeon with avx512");
   EXPECT_EQ(committed_cpu_table(CpuIsa::kAvx2).cpu,
             committed_cpu_table(CpuIsa::kAvx2, cpu_model()).cpu);

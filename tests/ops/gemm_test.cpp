@@ -17,6 +17,7 @@
 #include "ops/linear/gemm_backend.h"
 #include "ops/linear/gemm_split.h"
 #include "ops/linear/gemm_table.h"
+#include "ops/vendor/openblas.h"
 
 namespace flow::ops {
 namespace {
@@ -230,6 +231,33 @@ TYPED_TEST(Gemm, OwnKernelReadsRowsThatLieFarApart) {
   }
 }
 
+// Beyond the direct kernel, few rows are multiplied without packing B: all numbers of rows, sums
+// that do not fill the last pass, and columns that end in the middle of a vector.
+TYPED_TEST(Gemm, FewRowsReadBInPlace) {
+  for (const Transpose ta : kBothTransposes) {
+    for (int64_t m = 1; m <= 34; ++m) {
+      for (const auto& [n, k] : {std::pair<int64_t, int64_t>{1100 + m, 27}, {67 + m, 600 + m}}) {
+        for (const double beta : {0.0, 1.0, -0.5}) {
+          Product<TypeParam> product(ta, Transpose::kNo, m, n, k, 3);
+          product.task.alpha = TypeParam{2};
+          product.task.beta = static_cast<TypeParam>(beta);
+          if (beta != 0) std::fill(product.c.begin(), product.c.end(), TypeParam{0.25});
+          Product<TypeParam> expected = product.copy();
+          gemm_with(GemmBackend::kReference, expected.task);
+
+          gemm_with(GemmBackend::kOwn, product.task);
+
+          const auto own = product.results(), reference = expected.results();
+          for (size_t i = 0; i < own.size(); ++i) {
+            ASSERT_NEAR(own[i], reference[i], 2 * tolerance<TypeParam>(k))
+                << m << ' ' << n << ' ' << k << ' ' << static_cast<int>(ta) << ' ' << beta;
+          }
+        }
+      }
+    }
+  }
+}
+
 // A NaN in one row of A and one column of B reaches those of C and no others, also where edges of
 // tiles are filled up.
 TYPED_TEST(Gemm, EveryBackendKeepsNanWhereItBelongs) {
@@ -438,6 +466,17 @@ TEST(GemmLibraries, StartNoThreads) {
   }
 
   EXPECT_EQ(count_threads(), before);
+}
+
+TEST(GemmLibraries, OpenBlasMustHaveChosenKernelsForTheCpu) {
+  const std::string build = "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY ";
+  for (const CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+    EXPECT_FALSE(openblas_suits(build + "Prescott MAX_THREADS=64", isa));
+    EXPECT_FALSE(openblas_suits(build + "SandyBridge", isa));
+    EXPECT_TRUE(openblas_suits(build + "SkylakeX MAX_THREADS=64", isa));
+    EXPECT_TRUE(openblas_suits(build + "Zen MAX_THREADS=64", isa));
+  }
+  EXPECT_TRUE(openblas_suits(build + "Prescott MAX_THREADS=64", CpuIsa::kBaseline));
 }
 
 }  // namespace

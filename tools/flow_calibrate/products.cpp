@@ -63,6 +63,7 @@ Times measure(const GemmTask<T>& task) {
   for (int round = 0; round < kMinRounds || seconds() - start < kMinSeconds; ++round) {
     for (size_t i = 0; i < kCandidates.size(); ++i) {
       if (!ops::has_gemm_backend<T>(kCandidates[i].backend)) continue;
+      if (kCandidates[i].backend == GemmBackend::kOpenBlas && !ops::openblas_suits_cpu()) continue;
       const double begin = seconds();
       for (int j = 0; j <= repeats[i]; ++j)
         ops::gemm_with(kCandidates[i].backend, task);

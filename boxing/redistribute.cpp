@@ -237,6 +237,10 @@ ForbidImplicitBoxing::~ForbidImplicitBoxing() {
   thread_state().forbids_implicit_boxing = outer_;
 }
 
+Tensor Tensor::to_global(const Placement& placement, const NdSbp& sbp, Site site) const {
+  return to_global({.placement = placement, .sbp = sbp}, site);
+}
+
 Tensor Tensor::to_global(const ToGlobalOptions& options, Site site) const {
   if (is_global()) {
     boxing::RedistributeAttrs attrs{

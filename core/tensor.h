@@ -105,6 +105,7 @@ class Tensor : public PointwiseMethods,
 
   // ---- placement, dtype and layout
   Tensor to_global(const ToGlobalOptions& options, Site site = Site::here()) const;
+  Tensor to_global(const Placement& placement, const NdSbp& sbp, Site site = Site::here()) const;
   Tensor to_local(Site site = Site::here()) const;
   Tensor to(DType dtype, Site site = Site::here()) const;
   Tensor to(std::string_view device, Site site = Site::here()) const;

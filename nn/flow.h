@@ -75,6 +75,7 @@
 #include "nn/layers/resample.h"
 #include "nn/layers/softmax.h"
 #include "nn/models/gpt.h"
+#include "nn/models/gpt_file.h"
 #include "nn/models/lenet.h"
 #include "nn/models/mlp.h"
 #include "nn/models/mobilenet.h"

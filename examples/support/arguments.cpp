@@ -1,6 +1,7 @@
 #include "support/arguments.h"
 
 #include <cstdlib>
+#include <tuple>
 
 #include <CLI/CLI.hpp>
 
@@ -36,6 +37,20 @@ Arguments::Arguments(int argc, char** argv, const std::string& what, const Offer
         ->check(CLI::PositiveNumber);
     app.add_option("--tp", tensor_parallel, "ranks of a stage that share heads and widths")
         ->check(CLI::PositiveNumber);
+  }
+  if (offered.gpt2) {
+    for (const auto& [name, value, what_it_is] :
+         {std::tuple{"--layers", &layers, "blocks of attention and feed-forward"},
+          {"--heads", &heads, "heads of attention"},
+          {"--width", &width, "features of a token"},
+          {"--length", &length, "tokens in a sequence"},
+          {"--vocabulary", &vocabulary, "different tokens"},
+          {"--batch", &batch, "sequences in a step"}}) {
+      app.add_option(name, *value, what_it_is)->check(CLI::PositiveNumber)->capture_default_str();
+    }
+    app.add_flag("--in-order", in_order, "take sequences in the order of the data");
+    app.add_option("--peak", peak, "TFLOP/s of the device, for MFU; 0: by its data sheet")
+        ->check(CLI::NonNegativeNumber);
   }
   try {
     app.parse(argc, argv);

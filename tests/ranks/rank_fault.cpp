@@ -140,6 +140,18 @@ void do_without_flow(const std::string& fault, bool is_faulty) {
   if (fault == "caught" || fault == "stop_alone") wait_for_signal();
 }
 
+struct Inner : flow::nn::Module<Inner> {
+  flow::nn::Linear fc{register_module("fc", flow::nn::Linear(4, 3))};
+
+  flow::Tensor forward(const flow::Tensor& x) { return fc(x); }
+};
+
+struct Outer : flow::nn::Module<Outer> {
+  Inner inner{register_module("inner", Inner())};
+
+  flow::Tensor forward(const flow::Tensor& x) { return inner(x); }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -174,6 +186,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (fault == "kill_busy" || fault == "stop_busy") sum_until_hit(fault, faulty);
+  if (fault == "module" && flow::env::rank() == faulty) Outer()(flow::ones({2, 5}));
   do_without_flow(fault, flow::env::rank() == faulty);
   const int code = flow::env::rank() == faulty ? do_wrong(fault) : do_right(fault);
   if (code == 0) std::cout << "done\n" << std::flush;

@@ -43,7 +43,10 @@ TracedStep::TracedStep(Optimizer& optimizer, graph::Trace& trace)
   for (Input& input : inputs_) {
     const graph::SuspendTracing at_once;
     TensorOptions options{.dtype = float64, .placement = input.placement};
-    if (input.placement.defined()) {
+    if (!input.placement.defined()) {
+      // Where the kernels read them; elsewhere each update would copy its own.
+      options.device = std::string(device_type_name(input.device));
+    } else {
       options.sbp =
           NdSbp(std::vector<Sbp>(static_cast<size_t>(input.placement.num_axes()), sbp::broadcast));
     }
@@ -79,10 +82,12 @@ void TracedStep::trace_update(Parameter& parameter) {
 
 size_t TracedStep::input_for(const Tensor& parameter) {
   const Placement placement = parameter.is_global() ? parameter.placement() : Placement();
-  const auto found = std::find_if(inputs_.begin(), inputs_.end(),
-                                  [&](const Input& input) { return input.placement == placement; });
+  const DeviceType device = parameter.device();
+  const auto found = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& input) {
+    return input.placement == placement && input.device == device;
+  });
   if (found != inputs_.end()) return static_cast<size_t>(found - inputs_.begin());
-  inputs_.push_back({.placement = placement});
+  inputs_.push_back({.placement = placement, .device = device});
   return inputs_.size() - 1;
 }
 

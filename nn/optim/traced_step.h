@@ -42,9 +42,10 @@ class TracedStep {
     std::vector<double> numbers_before = {};  // before the last begin_run()
   };
 
-  // The rates of the parameters on one placement.
+  // The rates of the parameters on one placement, or of local parameters on one device.
   struct Input {
     Placement placement;
+    DeviceType device = DeviceType::kCpu;
     size_t num_rates = 0;
     Tensor values = {};
     Tensor traced = {};

@@ -1,6 +1,8 @@
 // The allocator of device memory.
+#include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -34,6 +36,22 @@ TEST_F(CudaMemory, CountsWhatIsInUseAndReusesWhatIsFreed) {
   const Tensor again = empty({1 << 20}, {.device = "cuda"});
 
   EXPECT_EQ(cuda::memory_stats().num_cache_hits, freed.num_cache_hits + 1);
+}
+
+// More small copies than the pinned memory holds, while kernels of earlier ones may still wait.
+TEST_F(CudaMemory, SmallCopiesKeepTheirOrderAndTheirValues) {
+  constexpr int64_t kCopies = 400;
+  constexpr int64_t kFloats = 1000;
+  std::vector<Tensor> sums;
+  std::vector<float> values(kFloats);
+  for (int64_t i = 0; i < kCopies; ++i) {
+    std::fill(values.begin(), values.end(), static_cast<float>(i % 7));
+    const Tensor x = tensor(values, {kFloats}).to("cuda");
+    std::fill(values.begin(), values.end(), -1.0F);  // the source may change at once
+    sums.push_back(sum(x));
+  }
+  for (int64_t i = 0; i < kCopies; ++i)
+    EXPECT_EQ(sums[static_cast<size_t>(i)].item(), static_cast<double>(i % 7 * kFloats)) << i;
 }
 
 TEST_F(CudaMemory, EmptyCacheReturnsLargeBlocks) {

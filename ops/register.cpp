@@ -22,6 +22,7 @@ void register_bitwise(OpTable& table);
 void register_border(OpTable& table);
 void register_cast(OpTable& table);
 void register_channel(OpTable& table);
+void register_cholesky(OpTable& table);
 void register_compare(OpTable& table);
 void register_concat(OpTable& table);
 void register_conv(OpTable& table);
@@ -32,6 +33,7 @@ void register_ctc_loss(OpTable& table);
 void register_diagonal(OpTable& table);
 void register_distance(OpTable& table);
 void register_dropout(OpTable& table);
+void register_eigh(OpTable& table);
 void register_embedding(OpTable& table);
 void register_extrema(OpTable& table);
 void register_fused(OpTable& table);
@@ -41,12 +43,15 @@ void register_group_norm(OpTable& table);
 void register_index(OpTable& table);
 void register_inspect(OpTable& table);
 void register_loss(OpTable& table);
+void register_lu(OpTable& table);
 void register_matmul(OpTable& table);
+void register_matrix_exp(OpTable& table);
 void register_max_unpool(OpTable& table);
 void register_norm(OpTable& table);
 void register_order_statistics(OpTable& table);
 void register_partial_fc(OpTable& table);
 void register_pool(OpTable& table);
+void register_qr(OpTable& table);
 void register_random(OpTable& table);
 void register_recurrent(OpTable& table);
 void register_reduce(OpTable& table);
@@ -59,7 +64,9 @@ void register_softmax(OpTable& table);
 void register_sort(OpTable& table);
 void register_special(OpTable& table);
 void register_statistics(OpTable& table);
+void register_svd(OpTable& table);
 void register_ternary(OpTable& table);
+void register_triangular(OpTable& table);
 void register_unary(OpTable& table);
 void register_unary_grad(OpTable& table);
 void register_update(OpTable& table);
@@ -68,9 +75,16 @@ void register_where(OpTable& table);
 
 // The same for all instruction sets and devices.
 void register_batch_norm_hardtanh(KernelTable& table);
+void register_cholesky(KernelTable& table);
+void register_eigh(KernelTable& table);
 void register_fused(KernelTable& table);
 void register_inspect(KernelTable& table);
+void register_lu(KernelTable& table);
+void register_matrix_exp(KernelTable& table);
+void register_qr(KernelTable& table);
+void register_svd(KernelTable& table);
 void register_to_device(KernelTable& table);
+void register_triangular(KernelTable& table);
 
 FLOW_DECLARE_PER_ISA(void register_all_cpu(KernelTable& table))
 
@@ -89,6 +103,7 @@ void register_ops(OpTable& table) {
   ops::register_border(table);
   ops::register_cast(table);
   ops::register_channel(table);
+  ops::register_cholesky(table);
   ops::register_compare(table);
   ops::register_concat(table);
   ops::register_conv(table);
@@ -99,6 +114,7 @@ void register_ops(OpTable& table) {
   ops::register_diagonal(table);
   ops::register_distance(table);
   ops::register_dropout(table);
+  ops::register_eigh(table);
   ops::register_embedding(table);
   ops::register_extrema(table);
   ops::register_fused(table);
@@ -108,12 +124,15 @@ void register_ops(OpTable& table) {
   ops::register_index(table);
   ops::register_inspect(table);
   ops::register_loss(table);
+  ops::register_lu(table);
   ops::register_matmul(table);
+  ops::register_matrix_exp(table);
   ops::register_max_unpool(table);
   ops::register_norm(table);
   ops::register_order_statistics(table);
   ops::register_partial_fc(table);
   ops::register_pool(table);
+  ops::register_qr(table);
   ops::register_random(table);
   ops::register_recurrent(table);
   ops::register_reduce(table);
@@ -126,7 +145,9 @@ void register_ops(OpTable& table) {
   ops::register_sort(table);
   ops::register_special(table);
   ops::register_statistics(table);
+  ops::register_svd(table);
   ops::register_ternary(table);
+  ops::register_triangular(table);
   ops::register_unary(table);
   ops::register_unary_grad(table);
   ops::register_update(table);
@@ -145,9 +166,16 @@ const KernelTable& ops::cpu_kernels() {
 
 void register_cpu_kernels(KernelTable& table) {
   ops::register_batch_norm_hardtanh(table);
+  ops::register_cholesky(table);
+  ops::register_eigh(table);
   ops::register_fused(table);
   ops::register_inspect(table);
+  ops::register_lu(table);
+  ops::register_matrix_exp(table);
+  ops::register_qr(table);
+  ops::register_svd(table);
   ops::register_to_device(table);
+  ops::register_triangular(table);
   const auto active = static_cast<size_t>(ops::active_isa());
   for (size_t isa = 0; isa <= active; ++isa) {
     if (ops::kRegisterAllCpu[isa] != nullptr) ops::kRegisterAllCpu[isa](table);

@@ -21,6 +21,7 @@ using CblasGemm = void (*)(int order, int transpose_a, int transpose_b, int m, i
                            int ldc);
 
 struct OpenBlas {
+  void* library = nullptr;
   CblasGemm<float> sgemm = nullptr;
   CblasGemm<double> dgemm = nullptr;
   std::string description;
@@ -81,6 +82,7 @@ OpenBlas load() {
     return blas;  // stays mapped: its constructor may have registered handlers
   }
   set_num_threads(1);
+  blas.library = library;
   blas.sgemm = sgemm;
   blas.dgemm = dgemm;
   blas.description = get_config();
@@ -138,6 +140,18 @@ bool openblas_suits_cpu() {
   static const bool suits =
       has_openblas() && openblas_suits(openblas_description(), detected_isa());
   return suits;
+}
+
+bool is_openblas_built_in() {
+#if FLOW_WITH_OPENBLAS
+  return true;
+#else
+  return false;
+#endif
+}
+
+void* openblas_function(const char* name) {
+  return has_openblas() ? dlsym(openblas().library, name) : nullptr;
 }
 
 const std::string& openblas_description() {

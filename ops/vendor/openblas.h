@@ -23,6 +23,13 @@ bool openblas_suits_cpu();
 // reason why it is absent.
 const std::string& openblas_description();
 
+// True if flow was built with OpenBLAS, whether or not it can be loaded here.
+bool is_openblas_built_in();
+
+// The address of a function of the library, such as "dpotrf_" of LAPACK, which OpenBLAS contains.
+// Null if there is no library, or if it was built without the function.
+void* openblas_function(const char* name);
+
 // Multiplies as gemm in ops/linear/gemm.h does. Requires: has_openblas(), sizes > 0 and below 2^31.
 void openblas_gemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
                    const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,

@@ -29,6 +29,7 @@ Samples gather_samples();
 Samples grid_sample_samples();
 Samples index_samples();
 Samples inspect_samples();
+Samples linalg_samples();
 Samples loss_samples();
 Samples matmul_samples();
 Samples norm_samples();
@@ -70,28 +71,22 @@ inline void add_function(Samples& samples, const std::string& op, const SampleIn
   samples.push_back({op, {wide}, dtypes, call, "extremes", true});
 }
 
-inline constexpr std::array kFamilies = {activation_samples,    attention_samples,
-                                         batch_norm_samples,    binary_samples,
-                                         cast_samples,          channel_samples,
-                                         concat_samples,        conv_samples,
-                                         copy_samples,          creation_samples,
-                                         cross_entropy_samples, ctc_loss_samples,
-                                         diagonal_samples,      distance_samples,
-                                         dropout_samples,       embedding_samples,
-                                         extrema_samples,       fused_samples,
-                                         gather_samples,        grid_sample_samples,
-                                         index_samples,         inspect_samples,
-                                         loss_samples,          matmul_samples,
-                                         norm_samples,          order_statistics_samples,
-                                         partial_fc_samples,    pool_samples,
-                                         random_samples,        recurrent_samples,
-                                         redistribute_samples,  reduce_samples,
-                                         resample_samples,      row_samples,
-                                         scan_samples,          search_samples,
-                                         slice_samples,         softmax_samples,
-                                         sort_samples,          special_samples,
-                                         statistics_samples,    ternary_samples,
-                                         unary_samples,         update_samples,
-                                         view_samples,          where_samples};
+inline constexpr std::array kFamilies = {
+    activation_samples, attention_samples,     batch_norm_samples,
+    binary_samples,     cast_samples,          channel_samples,
+    concat_samples,     conv_samples,          copy_samples,
+    creation_samples,   cross_entropy_samples, ctc_loss_samples,
+    diagonal_samples,   distance_samples,      dropout_samples,
+    embedding_samples,  extrema_samples,       fused_samples,
+    gather_samples,     grid_sample_samples,   index_samples,
+    inspect_samples,    linalg_samples,        loss_samples,
+    matmul_samples,     norm_samples,          order_statistics_samples,
+    partial_fc_samples, pool_samples,          random_samples,
+    recurrent_samples,  redistribute_samples,  reduce_samples,
+    resample_samples,   row_samples,           scan_samples,
+    search_samples,     slice_samples,         softmax_samples,
+    sort_samples,       special_samples,       statistics_samples,
+    ternary_samples,    unary_samples,         update_samples,
+    view_samples,       where_samples};
 
 }  // namespace flow::contract

@@ -1,0 +1,72 @@
+// Op definitions of matrix factorisations and of solutions of linear systems, for their kernels.
+// All take float32 or float64 matrices in the last two dims; the dims before them are a batch.
+#pragma once
+
+#include "core/op.h"
+
+namespace flow::ops {
+
+struct TriangularAttrs {
+  bool upper = false;          // the triangle of a that is read
+  bool transposed = false;     // the triangle is transposed after it was read
+  bool unitriangular = false;  // its diagonal counts as ones
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("upper", &TriangularAttrs::upper),
+                      key_field("transposed", &TriangularAttrs::transposed),
+                      key_field("unitriangular", &TriangularAttrs::unitriangular));
+  }
+};
+
+struct LuAttrs {
+  bool refuses_singular = true;
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("refuses_singular", &LuAttrs::refuses_singular));
+  }
+};
+
+struct PermutationAttrs {
+  int64_t rows = 0;
+
+  static constexpr auto fields() { return std::tuple(key_field("rows", &PermutationAttrs::rows)); }
+};
+
+struct QrAttrs {
+  bool complete = false;  // Q is square
+
+  static constexpr auto fields() { return std::tuple(key_field("complete", &QrAttrs::complete)); }
+};
+
+// Singular values up to max(atol, rtol * the largest one) count as zero.
+struct PinvAttrs {
+  double atol = 0;
+  double rtol = 0;
+
+  static constexpr auto fields() {
+    return std::tuple(key_field("atol", &PinvAttrs::atol), key_field("rtol", &PinvAttrs::rtol));
+  }
+};
+
+// a (…, n, n) -> L (…, n, n), the Cholesky factor of the symmetric part of a.
+extern const OpDef kCholesky;
+// a (…, n, n), b (…, n, k) -> x (…, n, k) with triangle(a) x = b. Batches are equal.
+extern const OpDef kSolveTriangular;
+// a (…, m, n) -> LU (…, m, n), pivots (…, min(m, n)) as int32.
+extern const OpDef kLuFactor;
+// pivots (…, k) -> (…, rows) as int64: the row of the matrix that elimination moved to each place.
+extern const OpDef kLuPermutation;
+// a (…, n, n), b (…, n, k) -> x (…, n, k) with a x = b. Batches are equal.
+extern const OpDef kSolve;
+// a (…, m, n) -> Q (…, m, k), R (…, k, n) with k = min(m, n), or m if complete.
+extern const OpDef kQr;
+// a (…, n, n) -> eigenvalues (…, n), eigenvectors (…, n, n) of the symmetric part of a.
+extern const OpDef kEigh;
+// a (…, m, n) -> U (…, m, k), S (…, k), Vh (…, k, n) with k = min(m, n).
+extern const OpDef kSvd;
+// a (…, m, n) -> (…, n, m)
+extern const OpDef kPinv;
+// a (…, n, n) -> (…, n, n)
+extern const OpDef kMatrixExp;
+
+}  // namespace flow::ops

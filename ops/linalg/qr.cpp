@@ -1,0 +1,113 @@
+#include "ops/linalg/qr.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/dispatch.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/linalg/factor_op.h"
+#include "ops/linalg/matrix_rules.h"
+#include "ops/linear/matmul.h"
+#include "ops/named_errors.h"
+#include "ops/shape/concat.h"
+#include "ops/shape/slice.h"
+#include "ops/shape/view.h"
+
+namespace flow {
+
+namespace ops {
+
+namespace {
+
+void infer_qr(InferContext& ctx) {
+  check_matrices(ctx, 0);
+  const TensorMeta& x = ctx.input(0);
+  const int64_t m = size_from_end(x.shape, 1), n = size_from_end(x.shape, 0);
+  const int64_t k = ctx.attrs<QrAttrs>().complete ? m : std::min(m, n);
+  const Shape batch = leading_dims(x.shape, 2);
+  ctx.add_output(matrix_shape(batch, m, k), x.dtype);
+  ctx.add_output(matrix_shape(batch, k, n), x.dtype);
+}
+
+void sbp_qr(SbpContext& ctx) {
+  batch_sbp(ctx);
+}
+
+// With M = R dR^T - dQ^T Q and copyltu(M) = tril(M) + tril(M, -1)^T:
+//   dx = (dQ + Q copyltu(M)) R^-T  (Walter, Lehmann, Lamour 2012; Liao et al. 2019).
+// If x has more columns than rows, those on the right are Q R2, which adds to dQ.
+void grad_qr(GradContext& ctx) {
+  if (!ctx.dy(0).defined() && !ctx.dy(1).defined()) return;
+  const Tensor q = ctx.output(0), r = ctx.output(1);
+  const int64_t m = q.size(-2), k = q.size(-1), n = r.size(-1);
+  if (k > n) {
+    throw Unsupported(str("[qr] mode \"complete\" has no gradient for ", m, " by ", n,
+                          " matrices: the last columns of Q are arbitrary; use mode \"reduced\""));
+  }
+  Tensor dq = ctx.dy(0).defined() ? ctx.dy(0) : zeros_like(q);
+  const Tensor dr = ctx.dy(1).defined() ? ctx.dy(1) : zeros_like(r);
+  const Tensor square = n > k ? narrow(r, -1, 0, k) : r;
+  const Tensor dsquare = triu(n > k ? narrow(dr, -1, 0, k) : dr);
+  Tensor right;  // the gradient of the columns on the right
+  if (n > k) {
+    const Tensor dr2 = narrow(dr, -1, k, n - k);
+    right = matmul(q, dr2);
+    // x2 = Q R2 exactly, so that Q^T x2 = R2.
+    dq = add(dq, matmul(q, matmul(narrow(r, -1, k, n - k), transposed(dr2))));
+  }
+  const Tensor inner = sub(matmul(square, transposed(dsquare)), matmul(transposed(dq), q));
+  const Tensor both = add(tril(inner), transposed(tril(inner, -1)));
+  const Tensor sum = add(dq, matmul(q, both));
+  const Tensor turned = transposed(sum);
+  const Tensor dx = transposed(
+      dispatch(kSolveTriangular, {&square, &turned}, TriangularAttrs{.upper = true}, Site::here()));
+  ctx.set(0, n > k ? cat({dx, right}, -1) : dx);
+}
+
+Cost cost_qr(const SbpContext& ctx) {
+  const Shape& shape = ctx.input(0).shape;
+  return {.flops = 4 * static_cast<double>(shape.numel()) *
+                   static_cast<double>(std::min(size_from_end(shape, 0), size_from_end(shape, 1)))};
+}
+
+}  // namespace
+
+const OpDef kQr{.name = "qr",
+                .num_outputs = 2,
+                .attrs = attrs_def<QrAttrs>(),
+                .infer = infer_qr,
+                .sbp = sbp_qr,
+                .grad = grad_qr,
+                .cost = cost_qr,
+                .saved_outputs = 0b11,
+                .autocast = AutocastRule::kFloat32};
+
+void register_qr(OpTable& table);
+
+void register_qr(OpTable& table) {
+  table.add(kQr);
+}
+
+}  // namespace ops
+
+namespace linalg {
+
+Qr qr(const TensorArg& x, const QrOptions& options) {
+  return ops::located(x.site(), [&]() -> Qr {
+    if (options.mode != "reduced" && options.mode != "complete" && options.mode != "r") {
+      throw InvalidArgument(
+          str("[qr] mode is \"", options.mode, "\"; give \"reduced\", \"complete\" or \"r\""),
+          x.site());
+    }
+    std::array<Tensor, 2> outputs = dispatch_multi<2>(
+        ops::kQr, {&x.tensor()}, ops::QrAttrs{options.mode == "complete"}, x.site());
+    if (options.mode == "r") return {new_empty(x, {0}), std::move(outputs[1])};
+    return {std::move(outputs[0]), std::move(outputs[1])};
+  });
+}
+
+}  // namespace linalg
+
+}  // namespace flow

@@ -1,0 +1,304 @@
+// Facts of matrix factorisations beyond the contract: errors, special matrices, gradients of what
+// is composed of others.
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "autograd/engine.h"
+#include "autograd/gradcheck.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "nn/flow.h"
+#include "tests/support/expect_tensor.h"
+
+namespace flow {
+namespace {
+
+using Doubles = std::vector<double>;
+
+const TensorOptions kDouble{.dtype = DType::kFloat64};
+
+Tensor random_matrix(const Shape& shape) {
+  manual_seed(3);
+  return randn(shape, kDouble);
+}
+
+double distance(const Tensor& a, const Tensor& b) {
+  EXPECT_EQ(a.shape(), b.shape());
+  return a.numel() == 0 ? 0 : amax(abs(a - b)).item();
+}
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const InvalidArgument& error) {
+    return error.message();
+  }
+  return "no error";
+}
+
+TEST(Cholesky, OfASmallMatrix) {
+  const Tensor x = tensor({{4.F, 2.F}, {2.F, 5.F}});
+
+  EXPECT_EQ(linalg::cholesky(x).to_vector<double>(), (Doubles{2, 0, 1, 2}));
+  EXPECT_EQ(linalg::cholesky(x, {.upper = true}).to_vector<double>(), (Doubles{2, 1, 0, 2}));
+}
+
+TEST(Cholesky, NamesTheMatrixThatIsNotPositive) {
+  const Tensor good = eye(3), bad = diag(tensor({1.F, 1.F, -1.F}));
+  const Tensor batch = stack({stack({good, good}), stack({good, bad})});
+
+  EXPECT_EQ(message_of([&] { linalg::cholesky(batch); }).substr(0, 84),
+            "[cholesky] matrix (1, 1) of the batch is not positive-definite: its leading minor of");
+  EXPECT_NE(message_of([&] { linalg::cholesky(bad); }).find("leading minor of order 3"),
+            std::string::npos);
+}
+
+TEST(Cholesky, SolvesAndInverts) {
+  const Tensor root = random_matrix({2, 4, 4});
+  const Tensor x = root.matmul(root.transpose(-1, -2)) + eye(4, kDouble);
+  const Tensor b = random_matrix({2, 4, 3});
+
+  for (const bool upper : {false, true}) {
+    const Tensor factor = linalg::cholesky(x, {.upper = upper});
+    EXPECT_LT(distance(x.matmul(cholesky_solve(b, factor, {.upper = upper})), b), 1e-12);
+    EXPECT_LT(distance(cholesky_inverse(factor, {.upper = upper}), linalg::inv(x)), 1e-12);
+  }
+}
+
+TEST(Lu, FactorsMultiplyToTheMatrix) {
+  for (const Shape& shape :
+       {Shape{4, 4}, Shape{2, 3, 5}, Shape{2, 5, 3}, Shape{0, 3, 3}, Shape{3, 0}, Shape{0, 0}}) {
+    const Tensor x = random_matrix(shape);
+    const auto [p, l, u] = linalg::lu(x);
+
+    EXPECT_LT(distance(p.matmul(l).matmul(u), x), 1e-14) << shape;
+  }
+}
+
+TEST(Lu, SolvesFromBothSides) {
+  const Tensor a = random_matrix({3, 4, 4}), b = random_matrix({3, 4, 4});
+  const auto [lu, pivots] = linalg::lu_factor(a);
+  const Tensor turned = a.transpose(-1, -2);
+
+  EXPECT_LT(distance(a.matmul(lu_solve(lu, pivots, b)), b), 1e-12);
+  EXPECT_LT(distance(turned.matmul(lu_solve(lu, pivots, b, {.adjoint = true})), b), 1e-12);
+  EXPECT_LT(distance(lu_solve(lu, pivots, b, {.left = false}).matmul(a), b), 1e-12);
+  EXPECT_LT(distance(linalg::solve(a, b, {.left = false}).matmul(a), b), 1e-12);
+}
+
+TEST(Lu, SolvesVectors) {
+  const Tensor a = tensor({{3.F, 1.F}, {1.F, 2.F}});
+
+  EXPECT_LT(distance(linalg::solve(a, tensor({9.F, 8.F})), tensor({2.F, 3.F})), 1e-5);
+  EXPECT_EQ(linalg::solve(stack({a, a}), ones({2, 2})).shape(), (Shape{2, 2}));
+}
+
+TEST(Lu, SingularMatricesAreNamed) {
+  const Tensor x = stack({eye(2), ones({2, 2})});
+
+  for (const std::string& message :
+       {message_of([&] {
+          linalg::solve(x, ones({2, 2, 1}));
+        }),
+        message_of([&] { linalg::lu_factor(x); }), message_of([&] { linalg::inv(x); }),
+        message_of([&] { inverse(x); })}) {
+    EXPECT_NE(message.find("] matrix 1 of the batch is singular: element 1"), std::string::npos)
+        << message;
+  }
+  EXPECT_EQ(det(x).to_vector<double>(), (Doubles{1, 0}));
+  EXPECT_EQ(slogdet(x).sign.to_vector<double>(), (Doubles{1, 0}));
+  EXPECT_EQ(logdet(x).to_vector<double>(), (Doubles{0, -INFINITY}));
+  EXPECT_TRUE(std::isnan(logdet(-eye(1)).item()));
+  EXPECT_NE(message_of([&] {
+              const Tensor y = ones({2, 2}).requires_grad_();
+              det(y).backward();
+            }).find("is singular"),
+            std::string::npos);
+}
+
+TEST(Lu, DeterminantsOfPermutations) {
+  const Tensor even = eye(3).index_select(0, tensor({1, 2, 0})), odd = flip(eye(2), {0});
+
+  EXPECT_EQ(det(even).item(), 1);
+  EXPECT_EQ(det(odd).item(), -1);
+  EXPECT_EQ(det(zeros({0, 0})).item(), 1);
+  EXPECT_EQ(slogdet(odd).sign.item(), -1);
+}
+
+TEST(Triangular, RefusesAZeroOnTheDiagonal) {
+  const Tensor x = tensor({{1.F, 0.F}, {5.F, 0.F}});
+
+  EXPECT_NE(message_of([&] {
+              linalg::solve_triangular(x, ones({2, 1}), false);
+            }).find("[solve_triangular] the matrix is singular: element 1"),
+            std::string::npos);
+  EXPECT_EQ(
+      linalg::solve_triangular(x, ones({2, 1}), false, {.unitriangular = true}).to_vector<double>(),
+      (Doubles{1, -4}));
+}
+
+TEST(Factors, RefuseOtherDtypesAndShapes) {
+  const std::vector<std::function<void(const Tensor&)>> calls = {
+      [](const Tensor& x) { linalg::cholesky(x); },
+      [](const Tensor& x) { linalg::lu_factor(x); },
+      [](const Tensor& x) { linalg::inv(x); },
+      [](const Tensor& x) { linalg::qr(x); },
+      [](const Tensor& x) { linalg::eigh(x); },
+      [](const Tensor& x) { linalg::svd(x); },
+      [](const Tensor& x) { linalg::pinv(x); },
+      [](const Tensor& x) { matrix_exp(x); },
+      [](const Tensor& x) { det(x); }};
+  for (const auto& call : calls) {
+    for (const DType dtype : {DType::kInt64, DType::kBool, DType::kFloat16, DType::kBFloat16})
+      EXPECT_THROW(call(ones({2, 2}, {.dtype = dtype})), InvalidArgument);
+    EXPECT_THROW(call(ones({3})), InvalidArgument);
+  }
+}
+
+TEST(Qr, IsOrthonormalAndUpper) {
+  for (const char* mode : {"reduced", "complete"}) {
+    for (const Shape& shape : {Shape{4, 4}, Shape{2, 5, 3}, Shape{2, 3, 5}, Shape{3, 0}}) {
+      const Tensor x = random_matrix(shape);
+      const auto [q, r] = linalg::qr(x, {.mode = mode});
+      const Tensor one = eye(q.size(-1), kDouble).expand(q.transpose(-1, -2).matmul(q).shape());
+
+      EXPECT_LT(distance(q.matmul(r), x), 1e-13) << mode << shape;
+      EXPECT_LT(distance(q.transpose(-1, -2).matmul(q), one), 1e-13) << mode << shape;
+      EXPECT_EQ(distance(triu(r), r), 0) << mode << shape;
+    }
+  }
+  EXPECT_EQ(linalg::qr(ones({3, 2}), {.mode = "r"}).Q.shape(), Shape{0});
+}
+
+TEST(Qr, OfACompleteBasisHasNoGradient) {
+  const Tensor x = random_matrix({4, 2}).requires_grad_();
+
+  EXPECT_THROW(linalg::qr(x, {.mode = "complete"}).Q.sum().backward(), Unsupported);
+}
+
+TEST(Eigh, FollowsItsSignRule) {
+  const auto [values, vectors] = linalg::eigh(tensor({{2.0, 1.0}, {1.0, 2.0}}));
+  const double half = std::sqrt(0.5);
+
+  EXPECT_LT(distance(values, tensor({1.0, 3.0})), 1e-6);
+  EXPECT_LT(distance(vectors, tensor({{half, half}, {-half, half}})), 1e-6);
+}
+
+TEST(Eigh, RepeatedEigenvaluesHaveGradients) {
+  const Tensor x = eye(3, kDouble).requires_grad_();
+
+  linalg::eigvalsh(x).sum().backward();
+
+  EXPECT_LT(distance(x.grad(), eye(3, kDouble)), 1e-14);
+}
+
+TEST(Svd, MultipliesToTheMatrix) {
+  for (const bool full : {false, true}) {
+    for (const Shape& shape : {Shape{4, 4}, Shape{2, 5, 3}, Shape{2, 3, 6}, Shape{0, 2, 3}}) {
+      const Tensor x = random_matrix(shape);
+      const auto [u, s, vh] = linalg::svd(x, {.full_matrices = full});
+      const int64_t k = s.size(-1);
+      const Tensor product = (u.narrow(-1, 0, k) * s.unsqueeze(-2)).matmul(vh.narrow(-2, 0, k));
+      const Tensor of_u = u.transpose(-1, -2).matmul(u), of_v = vh.matmul(vh.transpose(-1, -2));
+
+      EXPECT_LT(distance(product, x), 1e-13) << shape;
+      EXPECT_LT(distance(of_u, eye(u.size(-1), kDouble).expand(of_u.shape())), 1e-13) << shape;
+      EXPECT_LT(distance(of_v, eye(vh.size(-2), kDouble).expand(of_v.shape())), 1e-13) << shape;
+      EXPECT_EQ(u.size(-1), full ? u.size(-2) : k) << shape;
+    }
+  }
+}
+
+TEST(Svd, OfDeficientMatricesIsOrthonormal) {
+  const auto [u, s, vh] = linalg::svd(ones({4, 3}, kDouble));
+
+  EXPECT_NEAR(s[0].item(), std::sqrt(12), 1e-12);
+  EXPECT_LT(distance(u.transpose(-1, -2).matmul(u), eye(4, kDouble)), 1e-12);
+  EXPECT_EQ(linalg::matrix_rank(ones({4, 3})).item(), 1);
+}
+
+TEST(Factors, RefuseValuesThatAreNotFinite) {
+  const Tensor x = stack({eye(2), tensor({{1.F, NAN}, {0.F, 1.F}})});
+
+  for (const std::string& message :
+       {message_of([&] { linalg::eigh(x); }), message_of([&] { linalg::svdvals(x); }),
+        message_of([&] { linalg::pinv(x); }), message_of([&] { matrix_exp(x); })})
+    EXPECT_NE(message.find("matrix 1 of the batch has a NaN"), std::string::npos) << message;
+}
+
+TEST(Pinv, OfRepeatedSingularValuesHasAGradient) {
+  const Tensor x = eye(3, 2, kDouble).requires_grad_();
+
+  linalg::pinv(x).sum().backward();
+
+  EXPECT_TRUE(isfinite(x.grad()).all().item());
+  EXPECT_NO_THROW(
+      gradcheck([](const auto& in) -> std::vector<Tensor> { return {linalg::pinv(in[0])}; },
+                {x.detach().requires_grad_()}));
+}
+
+TEST(MatrixFunctions, HaveGradients) {
+  using Function = std::function<Tensor(const Tensor&)>;
+  const std::vector<Function> functions = {
+      [](const Tensor& x) { return linalg::det(x); },
+      [](const Tensor& x) { return linalg::logdet(x.matmul(x.transpose(-1, -2))); },
+      [](const Tensor& x) { return linalg::inv(x); },
+      [](const Tensor& x) { return linalg::svd(x).U; },
+      [](const Tensor& x) { return linalg::matrix_norm(x, {.ord = "nuc"}); },
+      [](const Tensor& x) { return linalg::matrix_norm(x, {.ord = 2}); },
+      [](const Tensor& x) { return linalg::cond(x); },
+      [](const Tensor& x) { return linalg::cond(x, "fro"); },
+      [](const Tensor& x) { return linalg::matrix_power(x, -3); },
+      [](const Tensor& x) { return linalg::lstsq(x.narrow(-1, 0, 2), x).solution; },
+      [](const Tensor& x) { return linalg::lstsq(x.narrow(-1, 0, 2), x).residuals; },
+  };
+  for (size_t i = 0; i < functions.size(); ++i) {
+    const auto call = [&](const auto& in) -> std::vector<Tensor> { return {functions[i](in[0])}; };
+    EXPECT_NO_THROW(gradcheck(call, {random_matrix({2, 3, 3}).requires_grad_()})) << i;
+    EXPECT_NO_THROW(gradgradcheck(call, {random_matrix({2, 3, 3}).requires_grad_()})) << i;
+  }
+}
+
+TEST(MatrixFunctions, ExponentialOfARotation) {
+  const double angle = 30;
+  const Tensor x = tensor({{0.0, -angle}, {angle, 0.0}}).to(DType::kFloat64);
+
+  const Tensor turn = matrix_exp(x);
+
+  EXPECT_NEAR(turn[0][0].item(), std::cos(angle), 1e-12);
+  EXPECT_NEAR(turn[1][0].item(), std::sin(angle), 1e-12);
+  EXPECT_EQ(matrix_exp(zeros({2, 2})).to_vector<double>(), (Doubles{1, 0, 0, 1}));
+}
+
+TEST(MatrixFunctions, NormsOfWords) {
+  const Tensor x = diag(tensor({3.F, -4.F}));
+
+  EXPECT_NEAR(linalg::matrix_norm(x).item(), 5, 1e-6);
+  EXPECT_NEAR(linalg::matrix_norm(x, {.ord = "nuc"}).item(), 7, 1e-5);
+  EXPECT_NEAR(linalg::norm(x).item(), 5, 1e-6);
+  EXPECT_EQ(linalg::norm(tensor({3.F, 0.F, -4.F}), {.ord = 0}).item(), 2);
+  EXPECT_THROW(linalg::matrix_norm(x, {.ord = "spectral"}), InvalidArgument);
+  EXPECT_THROW(linalg::matrix_norm(x, {.ord = 3}), InvalidArgument);
+}
+
+struct Inverts : nn::Graph<Inverts> {
+  Tensor build(const Tensor& x) { return linalg::inv(x).sum(); }
+};
+
+TEST(LinalgGraph, RaisesForASingularMatrixAsEagerDoes) {
+  Inverts graph;
+
+  EXPECT_EQ(graph(eye(2)).item(), 2);
+  EXPECT_NE(message_of([&] {
+              graph(ones({2, 2}));
+            }).find("the matrix is singular: element 1"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace flow

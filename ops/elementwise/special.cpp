@@ -6,6 +6,7 @@
 #include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/autocast.h"
+#include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -191,6 +192,36 @@ Tensor PointwiseMethods::rad2deg(Site site) const {
 
 Tensor PointwiseMethods::logit(const LogitOptions& options, Site site) const {
   return flow::logit(TensorArg(self(), site), options);
+}
+
+Tensor ldexp(const TensorArg& x, const TensorArg& exponent) {
+  return ops::named("ldexp", x.site(), [&]() -> Tensor {
+    const Tensor power = exp2(exponent);
+    return mul(x, {power, x.site()});
+  });
+}
+
+Tensor signbit(const TensorArg& x) {
+  return ops::named("signbit", x.site(), [&]() -> Tensor {
+    if (!is_floating(x->dtype())) return lt(x, 0);
+    const Tensor one = copysign({ones_like(x), x.site()}, x);
+    return lt({one, x.site()}, 0);
+  });
+}
+
+Tensor mvlgamma(const TensorArg& x, int64_t p) {
+  return ops::named("mvlgamma", x.site(), [&]() -> Tensor {
+    if (p < 1) {
+      throw InvalidArgument(str("[mvlgamma] needs p > 0; received ", p), x.site());
+    }
+    Tensor total = lgamma(x);
+    for (int64_t j = 1; j < p; ++j) {
+      const Tensor shifted = sub(x, static_cast<double>(j) / 2);
+      total = add({total, x.site()}, lgamma({shifted, x.site()}));
+    }
+    const double count = static_cast<double>(p * (p - 1)) / 4;
+    return add({total, x.site()}, count * std::log(std::numbers::pi));
+  });
 }
 
 }  // namespace flow

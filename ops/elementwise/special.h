@@ -35,4 +35,14 @@ Tensor logaddexp2(const TensorArg& a, const TensorArg& b);
 Tensor deg2rad(const TensorArg& x);
 Tensor rad2deg(const TensorArg& x);
 
+// x 2^exponent.
+Tensor ldexp(const TensorArg& x, const TensorArg& exponent);
+
+// Whether the sign of x is set: also for -0 and a negative NaN.
+Tensor signbit(const TensorArg& x);
+
+// The logarithm of the multivariate gamma function of dimension p: p (p - 1) / 4 log π plus the sum
+// of lgamma(x - j / 2) over j < p. Needs p > 0 and x > (p - 1) / 2.
+Tensor mvlgamma(const TensorArg& x, int64_t p);
+
 }  // namespace flow

@@ -10,6 +10,7 @@
 #include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
 #include "ops/index/index.h"
+#include "ops/index/scatter_reduce.h"
 #include "ops/index/search.h"
 #include "ops/index/sort.h"
 #include "ops/named_errors.h"
@@ -254,18 +255,35 @@ const Tensor& InPlaceMethods::index_copy_(int64_t dim, const TensorArg& index,
 const Tensor& InPlaceMethods::put_(const TensorArg& index, const TensorArg& source,
                                    const IndexPutOptions& options) const {
   return ops::write_over(
-      "put_", {self(), index.site()}, {&source.tensor()}, [&](const TensorArg& old) {
-        const Tensor positions = index->reshape({-1}, index.site());
-        const Tensor values = source->reshape({-1}, source.site());
-        if (positions.numel() != values.numel()) {
-          throw InvalidArgument(
-              str("[put_] index has ", positions.numel(), " elements, and source ", values.numel()),
-              index.site());
-        }
-        const Tensor written =
-            old->reshape({-1}, index.site()).index_put({positions}, values, options);
-        return written.reshape(old->shape(), index.site());
-      });
+      "put_", {self(), index.site()}, {&source.tensor()},
+      [&](const TensorArg& old) { return flow::put(old, index, source, options); });
+}
+
+Tensor put(const TensorArg& x, const TensorArg& index, const TensorArg& source,
+           const IndexPutOptions& options) {
+  return ops::named("put", x.site(), [&]() -> Tensor {
+    if (index->numel() != source->numel()) {
+      throw InvalidArgument(str("[put] index has ", index->numel(), " elements, and source ",
+                                source->numel(), "; give an element for each position"),
+                            x.site());
+    }
+    const Tensor positions = reshape(index, {-1});
+    const Tensor values = reshape(source, {-1});
+    const Tensor line = reshape(x, {-1});
+    const Tensor written = line.index_put({positions}, values, options);
+    return reshape({written, x.site()}, x->shape());
+  });
+}
+
+Tensor index_reduce(const TensorArg& x, int64_t dim, const TensorArg& index,
+                    const TensorArg& source, const std::string& reduce,
+                    const ScatterReduceOptions& options) {
+  return ops::named("index_reduce", x.site(), [&]() -> Tensor {
+    check_index("index_reduce", x, index);
+    const int64_t d = normalize_dim(dim, x->dim(), "index_reduce");
+    const Tensor places = spread_index(index, source->shape(), d);
+    return scatter_reduce(x, d, {places, x.site()}, source, reduce, options);
+  });
 }
 
 }  // namespace flow

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "core/tensor.h"
 
@@ -40,5 +41,16 @@ Tensor index_copy(const TensorArg& x, int64_t dim, const TensorArg& index, const
 // Returns a copy of x in which the elements at which mask (bool, broadcast to x) is true are
 // replaced, in order, by the elements of source. Requires: source has at least as many elements.
 Tensor masked_scatter(const TensorArg& x, const TensorArg& mask, const TensorArg& source);
+
+// Returns a copy of x whose elements at the positions `index` of the flattened tensor are those of
+// `source`, which has as many elements; x.put_(index, source) writes them.
+Tensor put(const TensorArg& x, const TensorArg& index, const TensorArg& source,
+           const IndexPutOptions& options = {});
+
+// Returns a copy of x in which slice index[i] along `dim` is combined with slice i of `source`, for
+// every i. `reduce`: "prod", "mean", "amax" or "amin", as in scatter_reduce.
+Tensor index_reduce(const TensorArg& x, int64_t dim, const TensorArg& index,
+                    const TensorArg& source, const std::string& reduce,
+                    const ScatterReduceOptions& options = {});
 
 }  // namespace flow

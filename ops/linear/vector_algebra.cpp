@@ -284,21 +284,38 @@ Tensor renorm(const TensorArg& x, double p, int64_t dim, double maxnorm) {
   });
 }
 
+namespace {
+
+// The areas between neighbours along dim d of y: the means of the two times their distance.
+Tensor areas(const TensorArg& y, int64_t d, const TrapezoidOptions& options) {
+  const Site site = y.site();
+  const int64_t n = y->size(d);
+  const Tensor pairs = add({narrow(y, d, 1, n - 1), site}, narrow(y, d, 0, n - 1));
+  if (!options.x.defined()) return mul({pairs, site}, options.dx / 2);
+  Tensor widths = diff({options.x, site}, {.dim = options.x.dim() == 1 ? 0 : options.dim});
+  if (options.x.dim() == 1) {
+    Shape shape(std::vector<int64_t>(static_cast<size_t>(y->dim()), 1));
+    shape[d] = widths.numel();
+    widths = reshape({widths, site}, shape);
+  }
+  return mul({mul({pairs, site}, widths), site}, 0.5);
+}
+
+}  // namespace
+
 Tensor trapezoid(const TensorArg& y, const TrapezoidOptions& options) {
   return ops::named("trapezoid", y.site(), [&]() -> Tensor {
-    const Site site = y.site();
     const int64_t d = normalize_dim(options.dim, y->dim(), "trapezoid");
-    const int64_t n = y->size(d);
-    if (n == 0) return sum(y, d);
-    const Tensor pairs = add({narrow(y, d, 1, n - 1), site}, narrow(y, d, 0, n - 1));
-    if (!options.x.defined()) return mul({sum({pairs, site}, d), site}, options.dx / 2);
-    Tensor widths = diff({options.x, site}, {.dim = options.x.dim() == 1 ? 0 : options.dim});
-    if (options.x.dim() == 1) {
-      Shape shape(std::vector<int64_t>(static_cast<size_t>(y->dim()), 1));
-      shape[d] = widths.numel();
-      widths = reshape({widths, site}, shape);
-    }
-    return mul({sum({mul({pairs, site}, widths), site}, d), site}, 0.5);
+    if (y->size(d) == 0) return sum(y, d);
+    return sum({areas(y, d, options), y.site()}, d);
+  });
+}
+
+Tensor cumulative_trapezoid(const TensorArg& y, const TrapezoidOptions& options) {
+  return ops::named("cumulative_trapezoid", y.site(), [&]() -> Tensor {
+    const int64_t d = normalize_dim(options.dim, y->dim(), "cumulative_trapezoid");
+    if (y->size(d) == 0) return y;
+    return cumsum({areas(y, d, options), y.site()}, d);
   });
 }
 

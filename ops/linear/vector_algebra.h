@@ -60,6 +60,8 @@ struct TrapezoidOptions {
 
 // The integral of y along `dim` by the trapezoidal rule.
 Tensor trapezoid(const TensorArg& y, const TrapezoidOptions& options = {});
+// The integrals from the first value to each later one: one fewer along `dim`.
+Tensor cumulative_trapezoid(const TensorArg& y, const TrapezoidOptions& options = {});
 
 // All tuples that take one element of each vector.  cartesian_prod({a (2), b (3)}): (6, 2)
 Tensor cartesian_prod(const TensorListArg& tensors);

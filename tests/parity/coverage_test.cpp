@@ -82,6 +82,7 @@ std::vector<std::string> words_of(const std::string& op, const std::string& argu
     if (op == "pad") return {"constant", "reflect", "replicate", "circular"};
     if (op == "grid_sample") return {"bilinear", "nearest", "bicubic"};
     if (op == "embedding_bag") return {"sum", "mean", "max"};
+    if (op == "qr") return {"reduced", "complete", "r"};
     return {"nearest", "linear", "bilinear", "bicubic", "trilinear", "area", "nearest-exact"};
   }
   return {};

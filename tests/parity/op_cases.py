@@ -13,6 +13,7 @@ from op_differences import differences
 from op_edges import edges
 from op_in_place import in_place
 from op_indexed_pools import indexed_pools
+from op_linalg import linear_algebra
 from op_names import other_names
 from op_ranks import all_ranks
 from op_refusals import refusals
@@ -765,6 +766,8 @@ def all_cases():
         family()
     generator.manual_seed(31)
     all_results()
+    generator.manual_seed(32)
+    linear_algebra()
     generator.set_state(state)
     counts = {}
     for case in cases:

@@ -26,6 +26,7 @@ inline const std::map<std::string, std::string> kOtherNames = {
     {"fix", "trunc"},
     {"index_add_", "index_add"},
     {"index_put_", "index_put"},
+    {"inverse", "inv"},
     {"moveaxis", "movedim"},
     {"negative", "neg"},
     {"row_stack", "vstack"},

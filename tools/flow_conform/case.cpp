@@ -96,6 +96,7 @@ Bindings all_bindings() {
   bind_indexing(table);
   bind_windows(table);
   bind_norms(table);
+  bind_linalg(table);
   bind_losses(table);
   bind_creation(table);
   return table;

@@ -102,6 +102,7 @@ void bind_vectors(Bindings& table);
 void bind_indexing(Bindings& table);
 void bind_windows(Bindings& table);
 void bind_norms(Bindings& table);
+void bind_linalg(Bindings& table);
 void bind_losses(Bindings& table);
 void bind_creation(Bindings& table);
 

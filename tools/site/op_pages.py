@@ -16,10 +16,12 @@ import sys
 ROOMS = {
     "creation": "Making and copying tensors", "elementwise": "Elementwise functions",
     "shape": "Shapes, views and joins", "index": "Indices, sorting and selection",
-    "reduce": "Reductions and scans", "linear": "Products, attention and cells",
+    "reduce": "Reductions and scans", "linalg": "Linear algebra", "linear": "Products, attention and cells",
     "conv": "Convolutions, pooling and resizing", "norm": "Norms and softmax",
     "loss": "Losses", "random": "Random numbers and dropout",
 }
+# Rooms whose functions have a namespace of their own.
+NAMESPACES = {"linalg": "flow::linalg"}
 # Pages that are not called like their folder.
 PAGES = {"index": "indexing"}
 # Functions whose golden cases have a shorter name.
@@ -41,11 +43,10 @@ class Function:
 
 
 def statements(text):
-    """Yields (comment, declaration) of the namespace flow; a group without gaps shares a comment."""
-    body = re.search(r"^namespace flow \{\n(.*)^\}  // namespace flow", text, re.S | re.M)
-    if not body:
-        return
-    comment, lines, declaration, depth = [], iter(body.group(1).splitlines()), [], 0
+    """Yields (comment, declaration) of the namespace flow and those in it; a group without gaps
+    shares a comment."""
+    bodies = re.findall(r"^namespace flow(?:::\w+)? \{\n(.*?)^\}  // namespace flow", text, re.S | re.M)
+    comment, lines, declaration, depth = [], iter("\n".join(bodies).splitlines()), [], 0
     for line in lines:
         stripped = line.strip()
         if depth == 0 and not declaration and not stripped:
@@ -194,7 +195,7 @@ def function_entry(function, known, table, structs):
 
 def room_page(room, headers, functions_of, table):
     yield f"# {ROOMS[room]}\n"
-    yield ("Every function is in namespace `flow`. The [list of all functions](index.md) explains the "
+    yield (f"Every function is in namespace `{NAMESPACES.get(room, 'flow')}`. The [list of all functions](index.md) explains the "
            "rows of the tables.\n")
     for path, (_, functions, structs) in headers:
         for function in functions.values():
@@ -206,8 +207,8 @@ INDEX = """# Ops
 
 After reading this page you can find a function, its layouts, dtypes and devices, and what it cannot do.
 
-All functions are in namespace `flow`, and every function whose first argument is a tensor is also a method:
-`flow::softmax(x, 1)` is `x.softmax(1)`. Arguments with a default value are fields of one aggregate:
+All functions are in namespace `flow`, those of linear algebra in `flow::linalg`. Every function of `flow` whose first
+argument is a tensor is also a method: `flow::softmax(x, 1)` is `x.softmax(1)`. Arguments with a default value are fields of one aggregate:
 `flow::sum(x, 1, {.keepdim = true})`. A function with an underscore writes in place.
 
 The rows of a function's table:

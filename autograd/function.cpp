@@ -9,6 +9,7 @@
 #include "autograd/function_node.h"
 #include "autograd/layout.h"
 #include "autograd/tensor_autograd.h"
+#include "core/calls/substitution.h"
 #include "core/error.h"
 #include "core/strided_twin.h"
 
@@ -64,7 +65,7 @@ FunctionCall::FunctionCall(const std::type_info& type, FunctionBackward backward
 FunctionCall::~FunctionCall() = default;
 
 void FunctionCall::add_argument(const Tensor& tensor) {
-  inputs_.push_back(tensor);
+  inputs_.push_back(Substitution::of(tensor));
   is_tensor_.push_back(true);
 }
 
@@ -107,7 +108,8 @@ void FunctionCall::finish(std::vector<Tensor>& outputs) {
     node->edges()[i] = edge_of(inputs_[i]);
   }
   node->number();
-  for (const Tensor& tensor : to_save) {
+  for (const Tensor& given : to_save) {
+    const Tensor& tensor = Substitution::of(given);
     const size_t input = find_same(inputs_, tensor);
     const size_t output = find_same(results, tensor);
     using Role = FunctionNode::Role;

@@ -2,6 +2,7 @@
 
 #include "autograd/recompute_region.h"
 #include "autograd/tensor_autograd.h"
+#include "core/calls/substitution.h"
 #include "core/grad_mode.h"
 
 namespace flow {
@@ -12,6 +13,12 @@ RecomputeScope::RecomputeScope(const std::vector<Tensor>& inputs,
                                std::function<void(const std::vector<Tensor>&)> run)
     : inputs_(inputs), outer_(active_region) {
   if (!is_grad_enabled()) return;
+  if (Substitution::is_active()) {
+    run = [run = std::move(run), pairs = Substitution::in_force()](const auto& again) {
+      const Substitution scope(pairs);
+      run(again);
+    };
+  }
   const auto region = make_ref<RecomputeRegion>(inputs, std::move(run));
   for (Tensor& input : inputs_) {
     if (!input.defined() || !input.requires_grad()) continue;

@@ -5,6 +5,7 @@
 
 #include "autograd/engine.h"
 #include "autograd/tensor_autograd.h"
+#include "core/calls/substitution.h"
 #include "core/error.h"
 #include "core/traced.h"
 
@@ -107,7 +108,7 @@ void AutogradMethods::remove_hook(int64_t handle) const {
 }
 
 Tensor AutogradMethods::detach() const {
-  return alias_of(self());
+  return alias_of(Substitution::of(self()));
 }
 
 void AutogradMethods::set_data(const Tensor& other) const {

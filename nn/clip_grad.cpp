@@ -102,14 +102,12 @@ Tensor norm_of_norms(const std::vector<Tensor>& grads, double p, DType dtype) {
 }
 }  // namespace
 
-Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
-                       const ClipGradNormOptions& options) {
-  if (max_norm < 0 || std::isnan(max_norm)) {
-    throw InvalidArgument(
-        str("[clip_grad_norm_] max_norm must not be negative; received ", max_norm));
-  }
+namespace {
+
+// `caller`: the public function, for errors.
+Tensor total_norm_of(const char* caller, const std::vector<Tensor>& grads,
+                     const ClipGradNormOptions& options) {
   const NoGradGuard no_grad;
-  const std::vector<Tensor> grads = grads_of(parameters);
   if (grads.empty()) return zeros({});
   const DType dtype = grads[0].dtype();
   const double p = options.norm_type;
@@ -120,14 +118,43 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
   Tensor total =
       adds_powers && any_sharded ? norm_by_parts(grads, p, dtype) : norm_of_norms(grads, p, dtype);
   if (options.error_if_nonfinite && !std::isfinite(total.item<double>())) {
-    throw InvalidArgument(
-        str("[clip_grad_norm_] the norm of the gradients is not finite; received ",
-            total.item<double>(),
-            "; nothing was clipped; find the overflow, or leave out error_if_nonfinite"));
+    throw InvalidArgument(str(
+        "[", caller, "] the norm of the gradients is not finite; received ", total.item<double>(),
+        "; nothing was clipped; find the overflow, or leave out error_if_nonfinite"));
   }
+  return total;
+}
+
+void check_max_norm(const char* caller, double max_norm) {
+  if (max_norm >= 0) return;
+  throw InvalidArgument(str("[", caller, "] max_norm must not be negative; received ", max_norm));
+}
+
+void scale_to_norm(const std::vector<Tensor>& grads, double max_norm, const Tensor& total) {
+  const NoGradGuard no_grad;
   const Tensor factor = clamp(max_norm / (total + 1e-6), {.max = 1.0});
   for (const Tensor& grad : grads)
     grad.mul_(like(on_placement_of(factor, grad), grad.dtype()));
+}
+
+}  // namespace
+
+Tensor get_total_norm(const std::vector<Tensor>& tensors, const ClipGradNormOptions& options) {
+  return total_norm_of("get_total_norm", tensors, options);
+}
+
+void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_norm,
+                           const Tensor& total_norm) {
+  check_max_norm("clip_grads_with_norm_", max_norm);
+  scale_to_norm(grads_of(parameters), max_norm, total_norm);
+}
+
+Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
+                       const ClipGradNormOptions& options) {
+  check_max_norm("clip_grad_norm_", max_norm);
+  const std::vector<Tensor> grads = grads_of(parameters);
+  Tensor total = total_norm_of("clip_grad_norm_", grads, options);
+  if (!grads.empty()) scale_to_norm(grads, max_norm, total);
   return total;
 }
 

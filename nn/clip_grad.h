@@ -12,6 +12,16 @@ struct ClipGradNormOptions {
   bool error_if_nonfinite = false;  // throw if the norm is infinite or NaN; nothing is clipped then
 };
 
+// The norm of all tensors as one vector, in the dtype of the first one; a float32 0 if there is
+// none. For global tensors it is the norm of the logical tensors, and the call is collective.
+// Throws InvalidArgument as error_if_nonfinite says.
+Tensor get_total_norm(const std::vector<Tensor>& tensors, const ClipGradNormOptions& options = {});
+
+// Scales all gradients by min(1, max_norm / (total_norm + 1e-6)), where total_norm is the result of
+// get_total_norm. Throws InvalidArgument for a negative max_norm.
+void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_norm,
+                           const Tensor& total_norm);
+
 // Scales all gradients by min(1, max_norm / (total + 1e-6)), where total is the norm of all
 // gradients as one vector (Pascanu et al. 2013). Returns total, as it was before scaling, in the
 // dtype of the first gradient; a float32 0 if there is no gradient. For global tensors it is the

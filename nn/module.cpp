@@ -6,6 +6,7 @@
 
 #include "autograd/leaves.h"
 #include "autograd/tensor_autograd.h"
+#include "core/calls/substitution.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -60,6 +61,10 @@ struct MadeModule {
 
 ModuleBase::ModuleBase() : state_(std::make_shared<State>()) {}
 
+ModuleBase::ModuleBase(const std::type_info& type) : ModuleBase() {
+  state_->type = &type;
+}
+
 ModuleBase::State& ModuleBase::live_state() const {
   if (internal::module_recorder != nullptr) [[unlikely]]
     internal::module_recorder->note_read(*this);
@@ -112,6 +117,14 @@ void ModuleBase::add_child(std::string_view name, const ModuleBase& module,
     descendant.live_state().path =
         interned_path(join_path(*live_state().path, join_path(std::string(name), inner)));
   }
+}
+
+const NamedTensors& ModuleBase::own_parameters() const {
+  return live_state().parameters;
+}
+
+const NamedTensors& ModuleBase::own_buffers() const {
+  return live_state().buffers;
 }
 
 const NamedModules& ModuleBase::children() const {
@@ -223,6 +236,8 @@ ModuleBase::CallScope::CallScope(const ModuleBase& module, const ObjectType& typ
     module.check_members(type, site);
     own.num_checked = own.num_registrations;
   }
+  if (!own.computed.empty()) [[unlikely]]
+    computed_ = std::make_unique<const Substitution>(own.compute_members());
   outer_site_ = state.scope_site;
   outer_stage_ = state.stage;
   if (own.stage >= 0) state.stage = own.stage;
@@ -380,6 +395,10 @@ void ModuleBase::draw_in_order(const std::vector<const ModuleBase*>& modules) {
     begin += one.end - one.begin;
   }
   generator.set_state(end);
+}
+
+std::ostream& operator<<(std::ostream& out, const ModuleBase& module) {
+  return out << module.repr();
 }
 
 }  // namespace flow::nn

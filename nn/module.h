@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,6 +24,10 @@
 #include "autograd/recompute.h"
 #include "boxing/redistribute.h"
 #include "core/tensor.h"
+
+namespace flow {
+class Substitution;
+}
 
 namespace flow::nn {
 
@@ -47,6 +52,7 @@ class AnyModule;
 class CalledModules;
 class GraphModule;
 class ModuleReads;
+class Parametrized;
 using NamedModules = std::vector<std::pair<std::string, ModuleBase>>;
 
 // A pre-hook is called before forward with the first argument; a hook is called after forward with
@@ -99,6 +105,9 @@ class ModuleBase {
   std::vector<Tensor> parameters() const;
   NamedTensors named_parameters() const;
   NamedTensors named_buffers() const;
+  // Those of this module itself, under all names that they have.
+  const NamedTensors& own_parameters() const;
+  const NamedTensors& own_buffers() const;
   // This module (name "") and all descendants.
   NamedModules named_modules() const;
   // Direct sub-modules.
@@ -170,6 +179,13 @@ class ModuleBase {
   // InvalidArgument for a pattern that matches no name and for a name that no pattern matches.
   //   model.to_global(p, {{"fc?.weight", sbp::split(0)}, {"*", sbp::broadcast}});
   void to_global(const Placement& placement, const SbpPatterns& patterns, Site site = Site::here());
+  // The tree of modules as text, in PyTorch's form: types without namespaces, options of layers,
+  // and sub-modules with their names. operator<< and flow::print write it.
+  //   Mlp(
+  //     (fc1): Linear(in_features=784, out_features=512, bias=True)
+  //     (fc2): Linear(in_features=512, out_features=10, bias=True)
+  //   )
+  std::string repr() const;
   // A table with a line for each parameter and buffer (name, dtype, shape, layout, bytes on this
   // rank) and the totals.
   std::string layout_table() const;
@@ -185,6 +201,13 @@ class ModuleBase {
   }
 
  protected:
+  // `type`: that of the object, which repr() shows.
+  explicit ModuleBase(const std::type_info& type);
+
+  // Sets what repr() shows in the parentheses after the type, such as "in_features=784". Several
+  // lines are indented as sub-modules are.
+  void set_extra_repr(std::string text);
+
   // Registers a tensor or sub-module. A name must not contain dots and must be unique among the
   // module's tensors and sub-modules, else InvalidArgument. Parameters record gradients. An
   // undefined tensor (for example a bias that is left out) is not registered.
@@ -249,12 +272,15 @@ class ModuleBase {
     Site outer_site_ = Site::none();
     const std::string* outer_path_ = nullptr;
     int64_t outer_stage_ = -1;
+    // Of the weights that are computed from other parameters; null: there are none.
+    std::unique_ptr<const Substitution> computed_;
   };
 
  private:
   friend class CalledModules;
   friend class GraphModule;
   friend class ModuleReads;
+  friend class Parametrized;
   struct State;
   void add_child(std::string_view name, const ModuleBase& module, const std::type_info& type);
   void note_registration() const;
@@ -284,6 +310,8 @@ class ModuleBase {
   internal::LifeMark life_;
 };
 
+std::ostream& operator<<(std::ostream& out, const ModuleBase& module);
+
 namespace internal {
 template <class... Args>
 inline constexpr bool kBeginsWithTensor = false;
@@ -295,6 +323,8 @@ inline constexpr bool kBeginsWithTensor<First, Rest...> = std::convertible_to<Fi
 template <class Derived>
 class Module : public ModuleBase {
  public:
+  Module() : ModuleBase(typeid(Derived)) {}
+
   // A call whose first argument is a tensor; the site of that argument becomes the module scope.
   // Self delays the check until Derived is complete.
   template <class... Rest, class Self = Derived>

@@ -1,7 +1,10 @@
 #include "nn/module_state.h"
 
+#include <cstdlib>
 #include <mutex>
 #include <set>
+
+#include <cxxabi.h>
 
 #include "core/context.h"
 #include "core/error.h"
@@ -14,6 +17,14 @@ namespace flow::nn {
 
 std::string join_path(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : name.empty() ? prefix : prefix + "." + name;
+}
+
+std::string readable(const std::type_info& type) {
+  int status = 0;
+  char* name = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+  std::string text = status == 0 ? name : type.name();
+  std::free(name);
+  return text;
 }
 
 const std::string* interned_path(const std::string& path) {
@@ -31,6 +42,24 @@ ModuleBase::State::State() {
   if (const ThreadState* thread = flow::internal::current_thread_state) {
     first_stream = thread->context->generator().state().next_stream;
   }
+}
+
+Substitution::Pairs ModuleBase::State::compute_members() const {
+  Substitution::Pairs pairs;
+  const bool keeps_values = thread_state().trace == nullptr && !Substitution::is_active();
+  for (const Computed& one : computed) {
+    const Tensor value = one.compute();
+    if (!(value.shape() == one.member.shape())) {
+      throw InvalidArgument(str("[parametrize] the parametrization of '", one.name,
+                                "' must keep its shape; received ", value.shape(), " for ",
+                                one.member.shape(),
+                                "; let its modules return a tensor of the "
+                                "shape that the layer was made with"));
+    }
+    if (keeps_values) one.member.set_data(value.detach());
+    pairs.emplace_back(one.member, value);
+  }
+  return pairs;
 }
 
 ModuleBase::State::Form ModuleBase::State::form() const {

@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <typeinfo>
 #include <vector>
 
+#include "core/calls/substitution.h"
 #include "nn/module.h"
 
 namespace flow::nn {
@@ -36,8 +38,24 @@ struct ModuleBase::State {
     std::vector<std::string> parts;
   };
 
+  // A tensor of the module that is computed, at each call, from other parameters
+  // (nn/parameters/parametrize.h).
+  struct Computed {
+    std::string name;
+    Tensor member;  // the tensor that the object holds; ops of its calls take the result instead
+    std::function<Tensor()> compute;
+    std::shared_ptr<ModuleBase> list = {};  // of parametrizations; holds the other parameters
+  };
+
+  // The computed tensors, each with the member whose place it takes. Outside traces and other
+  // substitutions the members get the new values. Throws InvalidArgument if a shape differs.
+  Substitution::Pairs compute_members() const;
+
+  const std::type_info* type = nullptr;  // of the object; null: not known
+  std::string extra_repr;
   NamedTensors parameters;
   NamedTensors buffers;
+  std::vector<Computed> computed;
   std::set<std::string> transient;  // buffers that are not persistent
   NamedModules children;
   std::vector<const std::type_info*> child_types;  // the types as which they were registered
@@ -86,6 +104,9 @@ struct ModuleBase::State {
 inline void note_module_change() {
   num_module_changes.fetch_add(1, std::memory_order_relaxed);
 }
+
+// The name of a type as in C++, with namespaces.
+std::string readable(const std::type_info& type);
 
 // Joins "a" and "b" to "a.b". An empty name stands for the module itself.
 std::string join_path(const std::string& prefix, const std::string& name);

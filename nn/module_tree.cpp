@@ -1,10 +1,7 @@
-// Look-up of modules by path, replacement of modules, and hooks.
+// Look-up of modules by path, replacement of modules, hooks, and modules as text.
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <utility>
-
-#include <cxxabi.h>
 
 #include "core/error.h"
 #include "nn/module_reads.h"
@@ -14,14 +11,6 @@
 namespace flow::nn {
 
 namespace {
-std::string readable(const std::type_info& type) {
-  int status = 0;
-  char* name = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
-  std::string text = status == 0 ? name : type.name();
-  std::free(name);
-  return text;
-}
-
 // Splits "a.b.c" into "a.b" and "c".
 std::pair<std::string_view, std::string_view> split_last(std::string_view path) {
   const size_t dot = path.rfind('.');
@@ -243,6 +232,78 @@ Tensor ModuleBase::run_backward_hooks(const Tensor& dx, const Tensor& dy) {
 
 void ModuleBase::join_in_files(std::string_view name, std::vector<std::string> parts) {
   live_state().joined.push_back({std::string(name), std::move(parts)});
+}
+
+namespace {
+
+// Puts two spaces before each line but the first.
+std::string indented(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    result += c;
+    if (c == '\n') result += "  ";
+  }
+  return result;
+}
+
+// "flow::nn::ModuleList<flow::nn::Linear>" → "ModuleList".
+std::string short_name(const std::type_info& type) {
+  const std::string full = readable(type);
+  size_t begin = 0, end = full.size();
+  int depth = 0;
+  for (size_t i = 0; i < full.size(); ++i) {
+    const char c = full[i];
+    if (c == '<' && depth == 0) end = i;
+    if (c == '<' || c == '(' || c == '{') ++depth;
+    if (c == '>' || c == ')' || c == '}') --depth;
+    if (depth == 0 && c == ':' && i + 1 < full.size() && full[i + 1] == ':') {
+      begin = i + 2;
+      end = full.size();
+    }
+  }
+  return full.substr(begin, end - begin);
+}
+
+// The lines of the elements of a ModuleList: equal elements that follow each other share one.
+std::vector<std::string> list_lines(const NamedModules& elements) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < elements.size();) {
+    const std::string text = elements[i].second.repr();
+    size_t last = i;
+    while (last + 1 < elements.size() && elements[last + 1].second.repr() == text)
+      ++last;
+    lines.push_back(last == i ? str("(", i, "): ", text)
+                              : str("(", i, "-", last, "): ", last - i + 1, " x ", text));
+    i = last + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+void ModuleBase::set_extra_repr(std::string text) {
+  live_state().extra_repr = std::move(text);
+}
+
+std::string ModuleBase::repr() const {
+  const State& state = live_state();
+  std::string name = state.type == nullptr ? "Module" : short_name(*state.type);
+  const bool is_list = name == "ModuleList";
+  if (!state.computed.empty()) name = "Parametrized" + name;
+  std::vector<std::string> lines;
+  if (is_list) {
+    lines = list_lines(state.children);
+  } else {
+    for (const auto& [child, module] : state.children)
+      lines.push_back(str("(", child, "): ", module.repr()));
+  }
+  const std::string& extra = state.extra_repr;
+  if (lines.empty() && extra.find('\n') == std::string::npos) return name + "(" + extra + ")";
+  std::string text = name + "(\n";
+  if (!extra.empty()) text += "  " + indented(extra) + "\n";
+  for (const std::string& line : lines)
+    text += "  " + indented(line) + "\n";
+  return text + ")";
 }
 
 }  // namespace flow::nn

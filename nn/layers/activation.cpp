@@ -1,9 +1,13 @@
 #include "nn/layers/activation.h"
 
+#include "core/error.h"
+#include "nn/layers/option_text.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/shrink.h"
 
 namespace flow::nn {
+
+using internal::text_of;
 
 Tensor Identity::forward(const Tensor& x) {
   return x;
@@ -23,6 +27,10 @@ Tensor LogSigmoid::forward(const Tensor& x) {
 
 Tensor Hardsigmoid::forward(const Tensor& x) {
   return hardsigmoid(x);
+}
+
+GELU::GELU(GeluOptions options) : options_(std::move(options)) {
+  set_extra_repr(str("approximate=", text_of(options_.approximate)));
 }
 
 Tensor GELU::forward(const Tensor& x) {
@@ -45,6 +53,10 @@ Tensor Hardswish::forward(const Tensor& x) {
   return hardswish(x);
 }
 
+Softplus::Softplus(SoftplusOptions options) : options_(std::move(options)) {
+  set_extra_repr(str("beta=", text_of(options_.beta), ", threshold=", text_of(options_.threshold)));
+}
+
 Tensor Softplus::forward(const Tensor& x) {
   return softplus(x, options_);
 }
@@ -55,6 +67,10 @@ Tensor Softsign::forward(const Tensor& x) {
 
 Tensor Tanhshrink::forward(const Tensor& x) {
   return tanhshrink(x);
+}
+
+GLU::GLU(GLUOptions options) : options_(std::move(options)) {
+  set_extra_repr(str("dim=", options_.dim));
 }
 
 Tensor GLU::forward(const Tensor& x) {

@@ -44,8 +44,7 @@ class Hardsigmoid : public Module<Hardsigmoid> {
 // approximation (Hendrycks and Gimpel 2016).
 class GELU : public Module<GELU> {
  public:
-  explicit GELU(GeluOptions options = {}) : options_(std::move(options)) {}
-
+  explicit GELU(GeluOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -79,8 +78,7 @@ class Hardswish : public Module<Hardswish> {
 // log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold.
 class Softplus : public Module<Softplus> {
  public:
-  explicit Softplus(SoftplusOptions options = {}) : options_(std::move(options)) {}
-
+  explicit Softplus(SoftplusOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -106,8 +104,7 @@ struct GLUOptions {
 // The first half of x along dim times the sigmoid of the second half (Dauphin et al. 2017).
 class GLU : public Module<GLU> {
  public:
-  explicit GLU(GLUOptions options = {}) : options_(std::move(options)) {}
-
+  explicit GLU(GLUOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:

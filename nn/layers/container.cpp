@@ -1,5 +1,7 @@
 #include "nn/layers/container.h"
 
+#include <algorithm>
+
 namespace flow::nn {
 
 Tensor Sequential::forward(const Tensor& x) {
@@ -10,11 +12,75 @@ Tensor Sequential::forward(const Tensor& x) {
 }
 
 namespace internal {
-void check_position(int64_t i, int64_t size) {
+void check_position(const char* list, int64_t i, int64_t size) {
   if (i >= 0 && i < size) return;
-  throw InvalidArgument(str("[ModuleList] index ", i, " is out of range: the list has ", size,
-                            " modules; use an index from 0 to size() - 1"));
+  throw InvalidArgument(str("[", list, "] index ", i, " is out of range: the list has ", size,
+                            " elements; use an index from 0 to size() - 1"));
 }
 }  // namespace internal
+
+namespace {
+
+// "  (0): Parameter containing: [float32 of size 2x3]".
+std::string parameter_line(const std::string& name, const std::string& type, const Tensor& x) {
+  std::string sizes;
+  for (const int64_t size : x.shape())
+    sizes += str(sizes.empty() ? "" : "x", size);
+  return str("  (", name, "): Parameter containing: [", type, " of size ", sizes, "]");
+}
+
+std::string joined_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines)
+    text += (text.empty() ? "" : "\n") + line;
+  return text;
+}
+
+}  // namespace
+
+ParameterList::ParameterList(const std::vector<Tensor>& parameters) {
+  for (const Tensor& parameter : parameters)
+    push_back(parameter);
+}
+
+void ParameterList::push_back(const Tensor& parameter) {
+  parameters_.push_back(register_parameter(std::to_string(parameters_.size()), parameter));
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    lines.push_back(parameter_line(std::to_string(i), str(parameters_[i].dtype()), parameters_[i]));
+  }
+  set_extra_repr(joined_lines(lines));
+}
+
+const Tensor& ParameterList::operator[](int64_t i) const {
+  internal::check_position("ParameterList", i, size());
+  return parameters_[static_cast<size_t>(i)];
+}
+
+ParameterDict::ParameterDict(const NamedTensors& parameters) {
+  for (const auto& [key, parameter] : parameters)
+    insert(key, parameter);
+}
+
+void ParameterDict::insert(const std::string& key, const Tensor& parameter) {
+  parameters_.emplace_back(key, register_parameter(key, parameter));
+  std::vector<std::string> lines;
+  for (const auto& [name, tensor] : parameters_)
+    lines.push_back(parameter_line(name, str(tensor.dtype()), tensor));
+  set_extra_repr(joined_lines(lines));
+}
+
+bool ParameterDict::contains(const std::string& key) const {
+  return std::any_of(parameters_.begin(), parameters_.end(),
+                     [&](const auto& entry) { return entry.first == key; });
+}
+
+const Tensor& ParameterDict::operator[](const std::string& key) const {
+  for (const auto& [name, tensor] : parameters_) {
+    if (name == key) return tensor;
+  }
+  throw InvalidArgument(str("[ParameterDict] no parameter has the key '", key,
+                            "'; add it with insert, or ask contains(key) first"));
+}
 
 }  // namespace flow::nn

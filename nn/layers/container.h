@@ -41,8 +41,8 @@ class Sequential : public Module<Sequential> {
 };
 
 namespace internal {
-// Throws InvalidArgument unless 0 <= i < size, for ModuleList.
-void check_position(int64_t i, int64_t size);
+// Throws InvalidArgument, naming `list`, unless 0 <= i < size.
+void check_position(const char* list, int64_t i, int64_t size);
 }  // namespace internal
 
 // A list of modules of one type, named 0, 1, …. It has no forward.
@@ -55,7 +55,7 @@ class ModuleList : public Module<ModuleList<M>> {
 
   // Throws InvalidArgument unless 0 <= i < size().
   M& operator[](int64_t i) {
-    internal::check_position(i, size());
+    internal::check_position("ModuleList", i, size());
     return modules_[static_cast<size_t>(i)];
   }
 
@@ -109,6 +109,51 @@ class ModuleDict : public Module<ModuleDict<M>> {
   }
 
   std::vector<std::pair<std::string, M>> modules_;
+};
+
+// A list of parameters, named 0, 1, …. It has no forward.
+class ParameterList : public Module<ParameterList> {
+ public:
+  ParameterList() = default;
+  explicit ParameterList(const std::vector<Tensor>& parameters);
+
+  // The tensor becomes a parameter, which records gradients.
+  void push_back(const Tensor& parameter);
+
+  // Throws InvalidArgument unless 0 <= i < size().
+  const Tensor& operator[](int64_t i) const;
+
+  auto begin() const { return parameters_.begin(); }
+
+  auto end() const { return parameters_.end(); }
+
+  int64_t size() const { return static_cast<int64_t>(parameters_.size()); }
+
+ private:
+  std::vector<Tensor> parameters_;
+};
+
+// A map from keys to parameters, in order of insertion. It has no forward.
+class ParameterDict : public Module<ParameterDict> {
+ public:
+  ParameterDict() = default;
+  explicit ParameterDict(const NamedTensors& parameters);
+
+  // Throws InvalidArgument for a key that exists.
+  void insert(const std::string& key, const Tensor& parameter);
+  bool contains(const std::string& key) const;
+  // Throws InvalidArgument for a key that does not exist.
+  const Tensor& operator[](const std::string& key) const;
+
+  // Pairs of key and tensor.
+  auto begin() const { return parameters_.begin(); }
+
+  auto end() const { return parameters_.end(); }
+
+  int64_t size() const { return static_cast<int64_t>(parameters_.size()); }
+
+ private:
+  NamedTensors parameters_;
 };
 
 }  // namespace flow::nn

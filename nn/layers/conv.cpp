@@ -1,9 +1,11 @@
 #include "nn/layers/conv.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
 #include "nn/init.h"
+#include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 
 namespace flow::nn {
@@ -38,6 +40,47 @@ Parameters make_parameters(const char* layer, int64_t spatial_dims, int64_t in_c
 
 int64_t entry(const Ints& values, int64_t i) {
   return values[values.size() == 1 ? 0 : i];
+}
+
+// Whether a number is not `usual`; an empty list has none.
+bool has_other(const Ints& values, int64_t usual) {
+  return std::any_of(values.begin(), values.end(), [=](int64_t value) { return value != usual; });
+}
+
+std::string option_text(int64_t dims, int64_t in_channels, int64_t out_channels,
+                        const Ints& kernel_size, const Ints& stride, const std::string& padding,
+                        const Ints& dilation, const Ints& output_padding, int64_t groups,
+                        bool has_bias) {
+  using internal::tuple_text;
+  std::string text =
+      str(in_channels, ", ", out_channels, ", kernel_size=", tuple_text(kernel_size, dims),
+          ", stride=", tuple_text(stride, dims), padding);
+  if (has_other(dilation, 1)) text += ", dilation=" + tuple_text(dilation, dims);
+  if (has_other(output_padding, 0)) text += ", output_padding=" + tuple_text(output_padding, dims);
+  if (groups != 1) text += str(", groups=", groups);
+  if (!has_bias) text += ", bias=False";
+  return text;
+}
+
+std::string option_text(int64_t dims, int64_t in_channels, int64_t out_channels,
+                        const Ints& kernel_size, const Conv2dOptions& o) {
+  std::string padding;
+  if (o.padding.mode() == Padding::Mode::kSame) padding = ", padding=same";
+  if (o.padding.mode() == Padding::Mode::kValid) padding = ", padding=valid";
+  if (has_other(o.padding.numbers(), 0)) {
+    padding = ", padding=" + internal::tuple_text(o.padding.numbers(), dims);
+  }
+  const std::string text = option_text(dims, in_channels, out_channels, kernel_size, o.stride,
+                                       padding, o.dilation, {}, o.groups, o.bias);
+  return o.padding_mode == "zeros" ? text : text + ", padding_mode=" + o.padding_mode;
+}
+
+std::string option_text(int64_t dims, int64_t in_channels, int64_t out_channels,
+                        const Ints& kernel_size, const ConvTranspose2dOptions& o) {
+  const std::string padding =
+      has_other(o.padding, 0) ? ", padding=" + internal::tuple_text(o.padding, dims) : "";
+  return option_text(dims, in_channels, out_channels, kernel_size, o.stride, padding, o.dilation,
+                     o.output_padding, o.groups, o.bias);
 }
 
 ConvTransposeOptions op_options(const ConvTranspose2dOptions& options) {
@@ -101,6 +144,7 @@ Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_siz
                                           options.groups, options.bias, false);
   weight = register_parameter("weight", made.weight);
   bias = register_parameter("bias", made.bias);
+  set_extra_repr(option_text(1, in_channels, out_channels, kernel_size, options));
 }
 
 Tensor Conv1d::forward(const Tensor& x) {
@@ -114,6 +158,7 @@ Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_siz
                                           options.groups, options.bias, false);
   weight = register_parameter("weight", made.weight);
   bias = register_parameter("bias", made.bias);
+  set_extra_repr(option_text(2, in_channels, out_channels, kernel_size, options));
 }
 
 Tensor Conv2d::forward(const Tensor& x) {
@@ -127,6 +172,7 @@ Conv3d::Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_siz
                                           options.groups, options.bias, false);
   weight = register_parameter("weight", made.weight);
   bias = register_parameter("bias", made.bias);
+  set_extra_repr(option_text(3, in_channels, out_channels, kernel_size, options));
 }
 
 Tensor Conv3d::forward(const Tensor& x) {
@@ -140,6 +186,7 @@ ConvTranspose1d::ConvTranspose1d(int64_t in_channels, int64_t out_channels, cons
                                           kernel_size, options.groups, options.bias, true);
   weight = register_parameter("weight", made.weight);
   bias = register_parameter("bias", made.bias);
+  set_extra_repr(option_text(1, in_channels, out_channels, kernel_size, options));
 }
 
 Tensor ConvTranspose1d::forward(const Tensor& x) {
@@ -153,6 +200,7 @@ ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, cons
                                           kernel_size, options.groups, options.bias, true);
   weight = register_parameter("weight", made.weight);
   bias = register_parameter("bias", made.bias);
+  set_extra_repr(option_text(2, in_channels, out_channels, kernel_size, options));
 }
 
 Tensor ConvTranspose2d::forward(const Tensor& x) {
@@ -166,6 +214,7 @@ ConvTranspose3d::ConvTranspose3d(int64_t in_channels, int64_t out_channels, cons
                                           kernel_size, options.groups, options.bias, true);
   weight = register_parameter("weight", made.weight);
   bias = register_parameter("bias", made.bias);
+  set_extra_repr(option_text(3, in_channels, out_channels, kernel_size, options));
 }
 
 Tensor ConvTranspose3d::forward(const Tensor& x) {

@@ -1,6 +1,7 @@
 #include "nn/layers/dropout.h"
 
 #include "core/error.h"
+#include "nn/layers/option_text.h"
 #include "ops/elementwise/shrink.h"
 #include "ops/random/dropout.h"
 
@@ -13,39 +14,55 @@ double checked(const char* layer, double p) {
   throw InvalidArgument(str("[", layer, "] p must be a probability from 0 to 1; received ", p));
 }
 
+std::string probability_text(double p) {
+  return str("p=", internal::text_of(p), ", inplace=False");
+}
+
 }  // namespace
 
-Dropout::Dropout(DropoutLayerOptions options) : p_(checked("Dropout", options.p)) {}
+Dropout::Dropout(DropoutLayerOptions options) : p_(checked("Dropout", options.p)) {
+  set_extra_repr(probability_text(p_));
+}
 
 Tensor Dropout::forward(const Tensor& x) {
   return dropout(x, {.p = p_, .training = is_training()});
 }
 
-Dropout1d::Dropout1d(double p) : p_(checked("Dropout1d", p)) {}
+Dropout1d::Dropout1d(double p) : p_(checked("Dropout1d", p)) {
+  set_extra_repr(probability_text(p_));
+}
 
 Tensor Dropout1d::forward(const Tensor& x) {
   return dropout1d(x, {.p = p_, .training = is_training()});
 }
 
-Dropout2d::Dropout2d(double p) : p_(checked("Dropout2d", p)) {}
+Dropout2d::Dropout2d(double p) : p_(checked("Dropout2d", p)) {
+  set_extra_repr(probability_text(p_));
+}
 
 Tensor Dropout2d::forward(const Tensor& x) {
   return dropout2d(x, {.p = p_, .training = is_training()});
 }
 
-Dropout3d::Dropout3d(double p) : p_(checked("Dropout3d", p)) {}
+Dropout3d::Dropout3d(double p) : p_(checked("Dropout3d", p)) {
+  set_extra_repr(probability_text(p_));
+}
 
 Tensor Dropout3d::forward(const Tensor& x) {
   return dropout3d(x, {.p = p_, .training = is_training()});
 }
 
-AlphaDropout::AlphaDropout(double p) : p_(checked("AlphaDropout", p)) {}
+AlphaDropout::AlphaDropout(double p) : p_(checked("AlphaDropout", p)) {
+  set_extra_repr(probability_text(p_));
+}
 
 Tensor AlphaDropout::forward(const Tensor& x) {
   return alpha_dropout(x, {.p = p_, .training = is_training()});
 }
 
-FeatureAlphaDropout::FeatureAlphaDropout(double p) : p_(checked("FeatureAlphaDropout", p)) {}
+FeatureAlphaDropout::FeatureAlphaDropout(double p) : p_(checked("FeatureAlphaDropout", p)) {
+  set_extra_repr(probability_text(p_));
+}
 
 Tensor FeatureAlphaDropout::forward(const Tensor& x) {
   return feature_alpha_dropout(x, {.p = p_, .training = is_training()});

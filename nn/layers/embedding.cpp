@@ -1,13 +1,26 @@
 #include "nn/layers/embedding.h"
 
+#include "core/error.h"
 #include "nn/init.h"
+#include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 #include "ops/index/embedding.h"
 #include "ops/index/embedding_bag.h"
 
 namespace flow::nn {
 
+using internal::text_of;
+
 namespace {
+// What the options of both layers have in common.
+template <class Options>
+std::string norm_text(const Options& options) {
+  std::string text;
+  if (options.max_norm) text += ", max_norm=" + text_of(options.max_norm);
+  if (options.norm_type != 2) text += ", norm_type=" + text_of(options.norm_type);
+  return text;
+}
+
 // N(0, 1); the row of the padding is 0.
 Tensor drawn_table(const Shape& shape, std::optional<int64_t> padding_idx) {
   return init::internal::draw_initial(empty(shape), [padding_idx](const Tensor& table) {
@@ -21,6 +34,11 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingLay
     : options_(options) {
   weight = register_parameter("weight",
                               drawn_table({num_embeddings, embedding_dim}, options.padding_idx));
+  std::string text = str(num_embeddings, ", ", embedding_dim);
+  if (options.padding_idx) text += ", padding_idx=" + text_of(options.padding_idx);
+  text += norm_text(options);
+  if (options.scale_grad_by_freq) text += ", scale_grad_by_freq=True";
+  set_extra_repr(std::move(text));
 }
 
 Tensor Embedding::forward(const Tensor& indices) {
@@ -36,6 +54,10 @@ EmbeddingBag::EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim,
     : options_(std::move(options)) {
   weight = register_parameter("weight",
                               drawn_table({num_embeddings, embedding_dim}, options_.padding_idx));
+  std::string text = str(num_embeddings, ", ", embedding_dim, norm_text(options_));
+  text += ", mode=" + text_of(options_.mode);
+  if (options_.padding_idx) text += ", padding_idx=" + text_of(options_.padding_idx);
+  set_extra_repr(std::move(text));
 }
 
 Tensor EmbeddingBag::forward(const Tensor& indices) {

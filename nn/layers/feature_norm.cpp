@@ -1,5 +1,7 @@
 #include "nn/layers/feature_norm.h"
 
+#include "core/error.h"
+#include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 
 namespace flow::nn {
@@ -14,6 +16,15 @@ FeatureNormState::FeatureNormState(int64_t num_features, bool affine, bool track
     running_var = ones({num_features});
     num_batches_tracked = zeros({}, {.dtype = int64});
   }
+}
+
+std::string FeatureNormState::option_text(int64_t num_features, double eps,
+                                          std::optional<double> momentum) const {
+  using internal::text_of;
+  const bool affine = weight.defined();
+  return str(num_features, ", eps=", text_of(eps), ", momentum=", text_of(momentum),
+             ", affine=", text_of(affine), ", bias=", text_of(affine),
+             ", track_running_stats=", text_of(running_mean.defined()));
 }
 
 }  // namespace flow::nn

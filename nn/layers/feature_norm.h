@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "nn/module.h"
 
@@ -16,6 +18,8 @@ class FeatureNormState {
 
  protected:
   FeatureNormState(int64_t num_features, bool affine, bool track_running_stats);
+  // See ModuleBase::set_extra_repr.
+  std::string option_text(int64_t num_features, double eps, std::optional<double> momentum) const;
 };
 
 // Registers the tensors of `State`, which derives from FeatureNormState and is constructed from
@@ -30,6 +34,7 @@ class FeatureNorm : public Module<Derived>, public State {
     this->register_buffer("running_mean", this->running_mean);
     this->register_buffer("running_var", this->running_var);
     this->register_buffer("num_batches_tracked", this->num_batches_tracked);
+    this->set_extra_repr(this->option_text(num_features, options.eps, options.momentum));
   }
 };
 

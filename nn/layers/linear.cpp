@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "core/error.h"
 #include "nn/init.h"
+#include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 #include "ops/linear/matmul.h"
 #include "ops/linear/vector_algebra.h"
@@ -15,6 +17,8 @@ Linear::Linear(int64_t in_features, int64_t out_features, LinearOptions options)
                               init::uniform_(empty({out_features, in_features}), -bound, bound));
   bias = register_parameter(
       "bias", options.bias ? init::uniform_(empty({out_features}), -bound, bound) : Tensor());
+  set_extra_repr(str("in_features=", in_features, ", out_features=", out_features,
+                     ", bias=", internal::text_of(options.bias)));
 }
 
 Tensor Linear::forward(const Tensor& x) {
@@ -28,6 +32,8 @@ Bilinear::Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_featu
   weight = register_parameter("weight", init::uniform_(empty(shape), -bound, bound));
   bias = register_parameter(
       "bias", options.bias ? init::uniform_(empty({out_features}), -bound, bound) : Tensor());
+  set_extra_repr(str("in1_features=", in1_features, ", in2_features=", in2_features,
+                     ", out_features=", out_features, ", bias=", internal::text_of(options.bias)));
 }
 
 Tensor Bilinear::forward(const Tensor& x1, const Tensor& x2) {

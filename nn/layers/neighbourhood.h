@@ -11,9 +11,7 @@ namespace flow::nn {
 // 2012). x: (N, C, …) → the same shape.
 class LocalResponseNorm : public Module<LocalResponseNorm> {
  public:
-  explicit LocalResponseNorm(int64_t size, LocalResponseNormOptions options = {})
-      : size_(size), options_(options) {}
-
+  explicit LocalResponseNorm(int64_t size, LocalResponseNormOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -24,9 +22,7 @@ class LocalResponseNorm : public Module<LocalResponseNorm> {
 // Power-average pooling: (Σ x^norm_type)^(1 / norm_type) over each window. x: (N, C, L).
 class LPPool1d : public Module<LPPool1d> {
  public:
-  LPPool1d(double norm_type, Ints kernel_size, LpPoolOptions options = {})
-      : norm_type_(norm_type), kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
-
+  LPPool1d(double norm_type, Ints kernel_size, LpPoolOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -38,9 +34,7 @@ class LPPool1d : public Module<LPPool1d> {
 // As LPPool1d over two dims. x: (N, C, H, W).
 class LPPool2d : public Module<LPPool2d> {
  public:
-  LPPool2d(double norm_type, Ints kernel_size, LpPoolOptions options = {})
-      : norm_type_(norm_type), kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
-
+  LPPool2d(double norm_type, Ints kernel_size, LpPoolOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -52,9 +46,7 @@ class LPPool2d : public Module<LPPool2d> {
 // As LPPool1d over three dims. x: (N, C, D, H, W).
 class LPPool3d : public Module<LPPool3d> {
  public:
-  LPPool3d(double norm_type, Ints kernel_size, LpPoolOptions options = {})
-      : norm_type_(norm_type), kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
-
+  LPPool3d(double norm_type, Ints kernel_size, LpPoolOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -67,8 +59,7 @@ class LPPool3d : public Module<LPPool3d> {
 // → the same shape.
 class ChannelShuffle : public Module<ChannelShuffle> {
  public:
-  explicit ChannelShuffle(int64_t groups) : groups_(groups) {}
-
+  explicit ChannelShuffle(int64_t groups);
   Tensor forward(const Tensor& x);
 
  private:

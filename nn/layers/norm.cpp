@@ -2,17 +2,22 @@
 
 #include "autograd/recompute.h"
 #include "core/error.h"
+#include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 #include "ops/norm/instance_norm.h"
 #include "ops/norm/norm.h"
 
 namespace flow::nn {
 
+using internal::text_of;
+
 LayerNorm::LayerNorm(const Shape& normalized_shape, LayerNormOptions options)
     : normalized_shape_(normalized_shape), eps_(options.eps) {
   const bool affine = options.elementwise_affine;
   weight = register_parameter("weight", affine ? ones(normalized_shape) : Tensor());
   bias = register_parameter("bias", affine && options.bias ? zeros(normalized_shape) : Tensor());
+  set_extra_repr(str(text_of(normalized_shape), ", eps=", text_of(eps_),
+                     ", elementwise_affine=", text_of(affine), ", bias=", text_of(bias.defined())));
 }
 
 Tensor LayerNorm::forward(const Tensor& x) {
@@ -23,6 +28,8 @@ RMSNorm::RMSNorm(const Shape& normalized_shape, RMSNormOptions options)
     : normalized_shape_(normalized_shape), eps_(options.eps) {
   weight =
       register_parameter("weight", options.elementwise_affine ? ones(normalized_shape) : Tensor());
+  set_extra_repr(str(text_of(normalized_shape), ", eps=", text_of(eps_),
+                     ", elementwise_affine=", text_of(options.elementwise_affine)));
 }
 
 Tensor RMSNorm::forward(const Tensor& x) {
@@ -37,6 +44,8 @@ GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions 
   }
   weight = register_parameter("weight", options.affine ? ones({num_channels}) : Tensor());
   bias = register_parameter("bias", options.affine ? zeros({num_channels}) : Tensor());
+  set_extra_repr(str(num_groups, ", ", num_channels, ", eps=", text_of(eps_),
+                     ", affine=", text_of(options.affine), ", bias=", text_of(options.affine)));
 }
 
 Tensor GroupNorm::forward(const Tensor& x) {

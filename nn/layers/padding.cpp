@@ -1,6 +1,7 @@
 #include "nn/layers/padding.h"
 
 #include "core/error.h"
+#include "nn/layers/option_text.h"
 
 namespace flow::nn {
 
@@ -14,6 +15,12 @@ PaddingBase::PaddingBase(const char* layer, int64_t num_dims, const Ints& paddin
                               " numbers; received ", padding.size(),
                               "; give two for each padded dim"));
   }
+}
+
+std::string PaddingBase::option_text() const {
+  const std::string amounts = internal::text_of(padding_);
+  if (!std::string_view(layer_).starts_with("Constant")) return amounts;
+  return "padding=" + amounts + ", value=" + internal::text_of(options_.value);
 }
 
 Tensor PaddingBase::padded(const Tensor& x) const {

@@ -4,6 +4,8 @@
 // are those of pad() in ops/shape/concat.h.
 #pragma once
 
+#include <string>
+
 #include "nn/module.h"
 #include "ops/shape/concat.h"
 
@@ -14,6 +16,8 @@ class PaddingBase {
  protected:
   PaddingBase(const char* layer, int64_t num_dims, const Ints& padding, PadOptions options);
   Tensor padded(const Tensor& x) const;
+  // See ModuleBase::set_extra_repr.
+  std::string option_text() const;
 
  private:
   const char* layer_;
@@ -25,7 +29,9 @@ class PaddingBase {
 class ConstantPad1d : public Module<ConstantPad1d>, private PaddingBase {
  public:
   ConstantPad1d(const Ints& padding, double value)
-      : PaddingBase("ConstantPad1d", 1, padding, {.mode = "constant", .value = value}) {}
+      : PaddingBase("ConstantPad1d", 1, padding, {.mode = "constant", .value = value}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
@@ -33,7 +39,9 @@ class ConstantPad1d : public Module<ConstantPad1d>, private PaddingBase {
 class ConstantPad2d : public Module<ConstantPad2d>, private PaddingBase {
  public:
   ConstantPad2d(const Ints& padding, double value)
-      : PaddingBase("ConstantPad2d", 2, padding, {.mode = "constant", .value = value}) {}
+      : PaddingBase("ConstantPad2d", 2, padding, {.mode = "constant", .value = value}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
@@ -41,28 +49,36 @@ class ConstantPad2d : public Module<ConstantPad2d>, private PaddingBase {
 class ConstantPad3d : public Module<ConstantPad3d>, private PaddingBase {
  public:
   ConstantPad3d(const Ints& padding, double value)
-      : PaddingBase("ConstantPad3d", 3, padding, {.mode = "constant", .value = value}) {}
+      : PaddingBase("ConstantPad3d", 3, padding, {.mode = "constant", .value = value}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
 
 class ZeroPad1d : public Module<ZeroPad1d>, private PaddingBase {
  public:
-  explicit ZeroPad1d(const Ints& padding) : PaddingBase("ZeroPad1d", 1, padding, {}) {}
+  explicit ZeroPad1d(const Ints& padding) : PaddingBase("ZeroPad1d", 1, padding, {}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
 
 class ZeroPad2d : public Module<ZeroPad2d>, private PaddingBase {
  public:
-  explicit ZeroPad2d(const Ints& padding) : PaddingBase("ZeroPad2d", 2, padding, {}) {}
+  explicit ZeroPad2d(const Ints& padding) : PaddingBase("ZeroPad2d", 2, padding, {}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
 
 class ZeroPad3d : public Module<ZeroPad3d>, private PaddingBase {
  public:
-  explicit ZeroPad3d(const Ints& padding) : PaddingBase("ZeroPad3d", 3, padding, {}) {}
+  explicit ZeroPad3d(const Ints& padding) : PaddingBase("ZeroPad3d", 3, padding, {}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
@@ -70,7 +86,9 @@ class ZeroPad3d : public Module<ZeroPad3d>, private PaddingBase {
 class ReflectionPad1d : public Module<ReflectionPad1d>, private PaddingBase {
  public:
   explicit ReflectionPad1d(const Ints& padding)
-      : PaddingBase("ReflectionPad1d", 1, padding, {.mode = "reflect"}) {}
+      : PaddingBase("ReflectionPad1d", 1, padding, {.mode = "reflect"}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
@@ -78,7 +96,9 @@ class ReflectionPad1d : public Module<ReflectionPad1d>, private PaddingBase {
 class ReflectionPad2d : public Module<ReflectionPad2d>, private PaddingBase {
  public:
   explicit ReflectionPad2d(const Ints& padding)
-      : PaddingBase("ReflectionPad2d", 2, padding, {.mode = "reflect"}) {}
+      : PaddingBase("ReflectionPad2d", 2, padding, {.mode = "reflect"}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
@@ -86,7 +106,9 @@ class ReflectionPad2d : public Module<ReflectionPad2d>, private PaddingBase {
 class ReflectionPad3d : public Module<ReflectionPad3d>, private PaddingBase {
  public:
   explicit ReflectionPad3d(const Ints& padding)
-      : PaddingBase("ReflectionPad3d", 3, padding, {.mode = "reflect"}) {}
+      : PaddingBase("ReflectionPad3d", 3, padding, {.mode = "reflect"}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
@@ -94,7 +116,9 @@ class ReflectionPad3d : public Module<ReflectionPad3d>, private PaddingBase {
 class ReplicationPad1d : public Module<ReplicationPad1d>, private PaddingBase {
  public:
   explicit ReplicationPad1d(const Ints& padding)
-      : PaddingBase("ReplicationPad1d", 1, padding, {.mode = "replicate"}) {}
+      : PaddingBase("ReplicationPad1d", 1, padding, {.mode = "replicate"}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
@@ -102,7 +126,9 @@ class ReplicationPad1d : public Module<ReplicationPad1d>, private PaddingBase {
 class ReplicationPad2d : public Module<ReplicationPad2d>, private PaddingBase {
  public:
   explicit ReplicationPad2d(const Ints& padding)
-      : PaddingBase("ReplicationPad2d", 2, padding, {.mode = "replicate"}) {}
+      : PaddingBase("ReplicationPad2d", 2, padding, {.mode = "replicate"}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
@@ -110,7 +136,9 @@ class ReplicationPad2d : public Module<ReplicationPad2d>, private PaddingBase {
 class ReplicationPad3d : public Module<ReplicationPad3d>, private PaddingBase {
  public:
   explicit ReplicationPad3d(const Ints& padding)
-      : PaddingBase("ReplicationPad3d", 3, padding, {.mode = "replicate"}) {}
+      : PaddingBase("ReplicationPad3d", 3, padding, {.mode = "replicate"}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
@@ -118,7 +146,9 @@ class ReplicationPad3d : public Module<ReplicationPad3d>, private PaddingBase {
 class CircularPad1d : public Module<CircularPad1d>, private PaddingBase {
  public:
   explicit CircularPad1d(const Ints& padding)
-      : PaddingBase("CircularPad1d", 1, padding, {.mode = "circular"}) {}
+      : PaddingBase("CircularPad1d", 1, padding, {.mode = "circular"}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
@@ -126,7 +156,9 @@ class CircularPad1d : public Module<CircularPad1d>, private PaddingBase {
 class CircularPad2d : public Module<CircularPad2d>, private PaddingBase {
  public:
   explicit CircularPad2d(const Ints& padding)
-      : PaddingBase("CircularPad2d", 2, padding, {.mode = "circular"}) {}
+      : PaddingBase("CircularPad2d", 2, padding, {.mode = "circular"}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };
@@ -134,7 +166,9 @@ class CircularPad2d : public Module<CircularPad2d>, private PaddingBase {
 class CircularPad3d : public Module<CircularPad3d>, private PaddingBase {
  public:
   explicit CircularPad3d(const Ints& padding)
-      : PaddingBase("CircularPad3d", 3, padding, {.mode = "circular"}) {}
+      : PaddingBase("CircularPad3d", 3, padding, {.mode = "circular"}) {
+    set_extra_repr(option_text());
+  }
 
   Tensor forward(const Tensor& x) { return padded(x); }
 };

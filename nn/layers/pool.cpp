@@ -1,6 +1,12 @@
 #include "nn/layers/pool.h"
 
+#include "core/error.h"
+#include "nn/layers/option_text.h"
+
 namespace flow::nn {
+
+using internal::text_of;
+using internal::tuple_text;
 
 namespace {
 
@@ -9,50 +15,122 @@ MaxUnpoolOptions with_size(MaxUnpoolOptions options, const Ints& output_size) {
   return options;
 }
 
+std::string window_text(const std::string& kernel, const std::string& stride,
+                        const std::string& padding) {
+  return "kernel_size=" + kernel + ", stride=" + stride + ", padding=" + padding;
+}
+
+std::string max_pool_text(const Ints& kernel, const MaxPoolOptions& options) {
+  return window_text(text_of(kernel), text_of(options.stride.empty() ? kernel : options.stride),
+                     text_of(options.padding)) +
+         ", dilation=" + text_of(options.dilation) + ", ceil_mode=" + text_of(options.ceil_mode);
+}
+
 }  // namespace
+
+MaxPool1d::MaxPool1d(Ints kernel_size, MaxPoolOptions options)
+    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {
+  set_extra_repr(str(max_pool_text(kernel_size_, options_)));
+}
 
 Tensor MaxPool1d::forward(const Tensor& x) {
   return max_pool1d(x, kernel_size_, options_);
+}
+
+MaxPool2d::MaxPool2d(Ints kernel_size, MaxPoolOptions options)
+    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {
+  set_extra_repr(str(max_pool_text(kernel_size_, options_)));
 }
 
 Tensor MaxPool2d::forward(const Tensor& x) {
   return max_pool2d(x, kernel_size_, options_);
 }
 
+AvgPool1d::AvgPool1d(Ints kernel_size, AvgPoolOptions options)
+    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {
+  set_extra_repr(
+      str(window_text(tuple_text(kernel_size_, 1),
+                      tuple_text(options_.stride.empty() ? kernel_size_ : options_.stride, 1),
+                      tuple_text(options_.padding, 1))));
+}
+
 Tensor AvgPool1d::forward(const Tensor& x) {
   return avg_pool1d(x, kernel_size_, options_);
+}
+
+AvgPool2d::AvgPool2d(Ints kernel_size, AvgPoolOptions options)
+    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {
+  set_extra_repr(str(window_text(text_of(kernel_size_),
+                                 text_of(options_.stride.empty() ? kernel_size_ : options_.stride),
+                                 text_of(options_.padding))));
 }
 
 Tensor AvgPool2d::forward(const Tensor& x) {
   return avg_pool2d(x, kernel_size_, options_);
 }
 
+AdaptiveAvgPool1d::AdaptiveAvgPool1d(int64_t output_size) : output_size_(output_size) {
+  set_extra_repr(str("output_size=", text_of(output_size_)));
+}
+
 Tensor AdaptiveAvgPool1d::forward(const Tensor& x) {
   return adaptive_avg_pool2d(x.unsqueeze(-2), {1, output_size_}).squeeze(-2);
+}
+
+AdaptiveAvgPool2d::AdaptiveAvgPool2d(Ints output_size) : output_size_(std::move(output_size)) {
+  set_extra_repr(str("output_size=", text_of(output_size_)));
 }
 
 Tensor AdaptiveAvgPool2d::forward(const Tensor& x) {
   return adaptive_avg_pool2d(x, output_size_);
 }
 
+MaxPool3d::MaxPool3d(Ints kernel_size, MaxPoolOptions options)
+    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {
+  set_extra_repr(str(max_pool_text(kernel_size_, options_)));
+}
+
 Tensor MaxPool3d::forward(const Tensor& x) {
   return max_pool3d(x, kernel_size_, options_);
+}
+
+AvgPool3d::AvgPool3d(Ints kernel_size, AvgPoolOptions options)
+    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {
+  set_extra_repr(str(window_text(text_of(kernel_size_),
+                                 text_of(options_.stride.empty() ? kernel_size_ : options_.stride),
+                                 text_of(options_.padding))));
 }
 
 Tensor AvgPool3d::forward(const Tensor& x) {
   return avg_pool3d(x, kernel_size_, options_);
 }
 
+AdaptiveAvgPool3d::AdaptiveAvgPool3d(Ints output_size) : output_size_(std::move(output_size)) {
+  set_extra_repr(str("output_size=", text_of(output_size_)));
+}
+
 Tensor AdaptiveAvgPool3d::forward(const Tensor& x) {
   return adaptive_avg_pool3d(x, output_size_);
+}
+
+AdaptiveMaxPool1d::AdaptiveMaxPool1d(Ints output_size) : output_size_(std::move(output_size)) {
+  set_extra_repr(str("output_size=", text_of(output_size_)));
 }
 
 Tensor AdaptiveMaxPool1d::forward(const Tensor& x) {
   return adaptive_max_pool1d(x, output_size_);
 }
 
+AdaptiveMaxPool2d::AdaptiveMaxPool2d(Ints output_size) : output_size_(std::move(output_size)) {
+  set_extra_repr(str("output_size=", text_of(output_size_)));
+}
+
 Tensor AdaptiveMaxPool2d::forward(const Tensor& x) {
   return adaptive_max_pool2d(x, output_size_);
+}
+
+AdaptiveMaxPool3d::AdaptiveMaxPool3d(Ints output_size) : output_size_(std::move(output_size)) {
+  set_extra_repr(str("output_size=", text_of(output_size_)));
 }
 
 Tensor AdaptiveMaxPool3d::forward(const Tensor& x) {
@@ -67,6 +145,14 @@ ValuesIndices AdaptiveMaxPool1d::forward_with_indices(const Tensor& x) {
   return adaptive_max_pool1d_with_indices(x, output_size_);
 }
 
+MaxUnpool1d::MaxUnpool1d(Ints kernel_size, MaxUnpoolOptions options)
+    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {
+  set_extra_repr(
+      str(window_text(tuple_text(kernel_size_, 1),
+                      tuple_text(options_.stride.empty() ? kernel_size_ : options_.stride, 1),
+                      tuple_text(options_.padding, 1))));
+}
+
 Tensor MaxUnpool1d::forward(const Tensor& x, const Tensor& indices, const Ints& output_size) {
   return max_unpool1d(x, indices, kernel_size_, with_size(options_, output_size));
 }
@@ -79,6 +165,14 @@ ValuesIndices AdaptiveMaxPool2d::forward_with_indices(const Tensor& x) {
   return adaptive_max_pool2d_with_indices(x, output_size_);
 }
 
+MaxUnpool2d::MaxUnpool2d(Ints kernel_size, MaxUnpoolOptions options)
+    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {
+  set_extra_repr(
+      str(window_text(tuple_text(kernel_size_, 2),
+                      tuple_text(options_.stride.empty() ? kernel_size_ : options_.stride, 2),
+                      tuple_text(options_.padding, 2))));
+}
+
 Tensor MaxUnpool2d::forward(const Tensor& x, const Tensor& indices, const Ints& output_size) {
   return max_unpool2d(x, indices, kernel_size_, with_size(options_, output_size));
 }
@@ -89,6 +183,14 @@ ValuesIndices MaxPool3d::forward_with_indices(const Tensor& x) {
 
 ValuesIndices AdaptiveMaxPool3d::forward_with_indices(const Tensor& x) {
   return adaptive_max_pool3d_with_indices(x, output_size_);
+}
+
+MaxUnpool3d::MaxUnpool3d(Ints kernel_size, MaxUnpoolOptions options)
+    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {
+  set_extra_repr(
+      str(window_text(tuple_text(kernel_size_, 3),
+                      tuple_text(options_.stride.empty() ? kernel_size_ : options_.stride, 3),
+                      tuple_text(options_.padding, 3))));
 }
 
 Tensor MaxUnpool3d::forward(const Tensor& x, const Tensor& indices, const Ints& output_size) {

@@ -12,9 +12,7 @@ namespace flow::nn {
 // The maximum of each window. x: (N, C, L) → (N, C, L').
 class MaxPool1d : public Module<MaxPool1d> {
  public:
-  explicit MaxPool1d(Ints kernel_size, MaxPoolOptions options = {})
-      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
-
+  explicit MaxPool1d(Ints kernel_size, MaxPoolOptions options = {});
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -27,9 +25,7 @@ class MaxPool1d : public Module<MaxPool1d> {
 // The maximum of each window. x: (N, C, H, W) → (N, C, H', W').
 class MaxPool2d : public Module<MaxPool2d> {
  public:
-  explicit MaxPool2d(Ints kernel_size, MaxPoolOptions options = {})
-      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
-
+  explicit MaxPool2d(Ints kernel_size, MaxPoolOptions options = {});
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -42,9 +38,7 @@ class MaxPool2d : public Module<MaxPool2d> {
 // The maximum of each window. x: (N, C, D, H, W) → (N, C, D', H', W').
 class MaxPool3d : public Module<MaxPool3d> {
  public:
-  explicit MaxPool3d(Ints kernel_size, MaxPoolOptions options = {})
-      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
-
+  explicit MaxPool3d(Ints kernel_size, MaxPoolOptions options = {});
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -57,9 +51,7 @@ class MaxPool3d : public Module<MaxPool3d> {
 // The mean of each window. x: (N, C, L) → (N, C, L').
 class AvgPool1d : public Module<AvgPool1d> {
  public:
-  explicit AvgPool1d(Ints kernel_size, AvgPoolOptions options = {})
-      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
-
+  explicit AvgPool1d(Ints kernel_size, AvgPoolOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -70,9 +62,7 @@ class AvgPool1d : public Module<AvgPool1d> {
 // The mean of each window. x: (N, C, H, W) → (N, C, H', W').
 class AvgPool2d : public Module<AvgPool2d> {
  public:
-  explicit AvgPool2d(Ints kernel_size, AvgPoolOptions options = {})
-      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
-
+  explicit AvgPool2d(Ints kernel_size, AvgPoolOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -83,9 +73,7 @@ class AvgPool2d : public Module<AvgPool2d> {
 // The mean of each window. x: (N, C, D, H, W) → (N, C, D', H', W').
 class AvgPool3d : public Module<AvgPool3d> {
  public:
-  explicit AvgPool3d(Ints kernel_size, AvgPoolOptions options = {})
-      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
-
+  explicit AvgPool3d(Ints kernel_size, AvgPoolOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -97,8 +85,7 @@ class AvgPool3d : public Module<AvgPool3d> {
 // output_size).
 class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
  public:
-  explicit AdaptiveAvgPool1d(int64_t output_size) : output_size_(output_size) {}
-
+  explicit AdaptiveAvgPool1d(int64_t output_size);
   Tensor forward(const Tensor& x);
 
  private:
@@ -109,8 +96,7 @@ class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
 // (N, C, output_size), where output_size has one or 2 numbers.
 class AdaptiveAvgPool2d : public Module<AdaptiveAvgPool2d> {
  public:
-  explicit AdaptiveAvgPool2d(Ints output_size) : output_size_(std::move(output_size)) {}
-
+  explicit AdaptiveAvgPool2d(Ints output_size);
   Tensor forward(const Tensor& x);
 
  private:
@@ -121,8 +107,7 @@ class AdaptiveAvgPool2d : public Module<AdaptiveAvgPool2d> {
 // (N, C, output_size), where output_size has one or 3 numbers.
 class AdaptiveAvgPool3d : public Module<AdaptiveAvgPool3d> {
  public:
-  explicit AdaptiveAvgPool3d(Ints output_size) : output_size_(std::move(output_size)) {}
-
+  explicit AdaptiveAvgPool3d(Ints output_size);
   Tensor forward(const Tensor& x);
 
  private:
@@ -133,8 +118,7 @@ class AdaptiveAvgPool3d : public Module<AdaptiveAvgPool3d> {
 // output_size).
 class AdaptiveMaxPool1d : public Module<AdaptiveMaxPool1d> {
  public:
-  explicit AdaptiveMaxPool1d(Ints output_size) : output_size_(std::move(output_size)) {}
-
+  explicit AdaptiveMaxPool1d(Ints output_size);
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -147,8 +131,7 @@ class AdaptiveMaxPool1d : public Module<AdaptiveMaxPool1d> {
 // (N, C, output_size), where output_size has one or 2 numbers.
 class AdaptiveMaxPool2d : public Module<AdaptiveMaxPool2d> {
  public:
-  explicit AdaptiveMaxPool2d(Ints output_size) : output_size_(std::move(output_size)) {}
-
+  explicit AdaptiveMaxPool2d(Ints output_size);
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -161,8 +144,7 @@ class AdaptiveMaxPool2d : public Module<AdaptiveMaxPool2d> {
 // (N, C, output_size), where output_size has one or 3 numbers.
 class AdaptiveMaxPool3d : public Module<AdaptiveMaxPool3d> {
  public:
-  explicit AdaptiveMaxPool3d(Ints output_size) : output_size_(std::move(output_size)) {}
-
+  explicit AdaptiveMaxPool3d(Ints output_size);
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -175,9 +157,7 @@ class AdaptiveMaxPool3d : public Module<AdaptiveMaxPool3d> {
 // where several sizes pool to that of x.
 class MaxUnpool1d : public Module<MaxUnpool1d> {
  public:
-  explicit MaxUnpool1d(Ints kernel_size, MaxUnpoolOptions options = {})
-      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
-
+  explicit MaxUnpool1d(Ints kernel_size, MaxUnpoolOptions options = {});
   Tensor forward(const Tensor& x, const Tensor& indices, const Ints& output_size = {});
 
  private:
@@ -189,9 +169,7 @@ class MaxUnpool1d : public Module<MaxUnpool1d> {
 // output_size where several sizes pool to that of x.
 class MaxUnpool2d : public Module<MaxUnpool2d> {
  public:
-  explicit MaxUnpool2d(Ints kernel_size, MaxUnpoolOptions options = {})
-      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
-
+  explicit MaxUnpool2d(Ints kernel_size, MaxUnpoolOptions options = {});
   Tensor forward(const Tensor& x, const Tensor& indices, const Ints& output_size = {});
 
  private:
@@ -203,9 +181,7 @@ class MaxUnpool2d : public Module<MaxUnpool2d> {
 // output_size where several sizes pool to that of x.
 class MaxUnpool3d : public Module<MaxUnpool3d> {
  public:
-  explicit MaxUnpool3d(Ints kernel_size, MaxUnpoolOptions options = {})
-      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
-
+  explicit MaxUnpool3d(Ints kernel_size, MaxUnpoolOptions options = {});
   Tensor forward(const Tensor& x, const Tensor& indices, const Ints& output_size = {});
 
  private:

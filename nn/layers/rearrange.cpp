@@ -1,9 +1,12 @@
 #include "nn/layers/rearrange.h"
 
 #include "core/error.h"
+#include "nn/layers/option_text.h"
 #include "ops/shape/view.h"
 
 namespace flow::nn {
+
+using internal::tuple_text;
 
 Tensor Fold::forward(const Tensor& x) {
   return fold(x, output_size_, kernel_size_, options_);
@@ -13,16 +16,33 @@ Tensor Unfold::forward(const Tensor& x) {
   return unfold(x, kernel_size_, options_);
 }
 
+PixelShuffle::PixelShuffle(int64_t upscale_factor) : upscale_factor_(upscale_factor) {
+  set_extra_repr(str("upscale_factor=", upscale_factor));
+}
+
 Tensor PixelShuffle::forward(const Tensor& x) {
   return pixel_shuffle(x, upscale_factor_);
+}
+
+PixelUnshuffle::PixelUnshuffle(int64_t downscale_factor) : downscale_factor_(downscale_factor) {
+  set_extra_repr(str("downscale_factor=", downscale_factor));
 }
 
 Tensor PixelUnshuffle::forward(const Tensor& x) {
   return pixel_unshuffle(x, downscale_factor_);
 }
 
+Flatten::Flatten(FlattenOptions options) : options_(options) {
+  set_extra_repr(str("start_dim=", options_.start_dim, ", end_dim=", options_.end_dim));
+}
+
 Tensor Flatten::forward(const Tensor& x) {
   return x.flatten(options_.start_dim, options_.end_dim);
+}
+
+Unflatten::Unflatten(int64_t dim, Ints unflattened_size)
+    : dim_(dim), unflattened_size_(std::move(unflattened_size)) {
+  set_extra_repr(str("dim=", dim_, ", unflattened_size=", tuple_text(unflattened_size_, 1)));
 }
 
 Tensor Unflatten::forward(const Tensor& x) {

@@ -40,8 +40,7 @@ class Unfold : public Module<Unfold> {
 // H, W) → (…, C, H r, W r).
 class PixelShuffle : public Module<PixelShuffle> {
  public:
-  explicit PixelShuffle(int64_t upscale_factor) : upscale_factor_(upscale_factor) {}
-
+  explicit PixelShuffle(int64_t upscale_factor);
   Tensor forward(const Tensor& x);
 
  private:
@@ -51,8 +50,7 @@ class PixelShuffle : public Module<PixelShuffle> {
 // The inverse of PixelShuffle, r = downscale_factor. x: (…, C, H r, W r) → (…, C r², H, W).
 class PixelUnshuffle : public Module<PixelUnshuffle> {
  public:
-  explicit PixelUnshuffle(int64_t downscale_factor) : downscale_factor_(downscale_factor) {}
-
+  explicit PixelUnshuffle(int64_t downscale_factor);
   Tensor forward(const Tensor& x);
 
  private:
@@ -68,8 +66,7 @@ struct FlattenOptions {
 // end.
 class Flatten : public Module<Flatten> {
  public:
-  explicit Flatten(FlattenOptions options = {}) : options_(options) {}
-
+  explicit Flatten(FlattenOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -80,9 +77,7 @@ class Flatten : public Module<Flatten> {
 // -1 (inferred). Throws InvalidArgument if the sizes do not have the elements of the dim.
 class Unflatten : public Module<Unflatten> {
  public:
-  Unflatten(int64_t dim, Ints unflattened_size)
-      : dim_(dim), unflattened_size_(std::move(unflattened_size)) {}
-
+  Unflatten(int64_t dim, Ints unflattened_size);
   Tensor forward(const Tensor& x);
 
  private:

@@ -1,8 +1,12 @@
 #include "nn/layers/rectifier.h"
 
+#include "core/error.h"
+#include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 
 namespace flow::nn {
+
+using internal::text_of;
 
 Tensor ReLU::forward(const Tensor& x) {
   return relu(x);
@@ -16,23 +20,41 @@ Tensor SquareReLU::forward(const Tensor& x) {
   return square(relu(x));
 }
 
+LeakyReLU::LeakyReLU(LeakyReluOptions options) : options_(std::move(options)) {
+  set_extra_repr(str("negative_slope=", text_of(options_.negative_slope)));
+}
+
 Tensor LeakyReLU::forward(const Tensor& x) {
   return leaky_relu(x, options_);
 }
 
 PReLU::PReLU(PReLUOptions options)
-    : weight(register_parameter("weight", full({options.num_parameters}, options.init))) {}
+    : weight(register_parameter("weight", full({options.num_parameters}, options.init))) {
+  set_extra_repr(str("num_parameters=", options.num_parameters));
+}
 
 Tensor PReLU::forward(const Tensor& x) {
   return prelu(x, weight);
+}
+
+RReLU::RReLU(RReLUOptions options) : options_(std::move(options)) {
+  set_extra_repr(str("lower=", text_of(options_.lower), ", upper=", text_of(options_.upper)));
 }
 
 Tensor RReLU::forward(const Tensor& x) {
   return rrelu(x, {.lower = options_.lower, .upper = options_.upper, .training = is_training()});
 }
 
+ELU::ELU(EluOptions options) : options_(std::move(options)) {
+  set_extra_repr(str("alpha=", text_of(options_.alpha)));
+}
+
 Tensor ELU::forward(const Tensor& x) {
   return elu(x, options_);
+}
+
+CELU::CELU(CeluOptions options) : options_(std::move(options)) {
+  set_extra_repr(str("alpha=", text_of(options_.alpha)));
 }
 
 Tensor CELU::forward(const Tensor& x) {
@@ -43,16 +65,33 @@ Tensor SELU::forward(const Tensor& x) {
   return selu(x);
 }
 
+Hardtanh::Hardtanh(HardtanhOptions options) : options_(std::move(options)) {
+  set_extra_repr(
+      str("min_val=", text_of(options_.min_val), ", max_val=", text_of(options_.max_val)));
+}
+
 Tensor Hardtanh::forward(const Tensor& x) {
   return hardtanh(x, options_);
+}
+
+Threshold::Threshold(double threshold, double value) : threshold_(threshold), value_(value) {
+  set_extra_repr(str("threshold=", text_of(threshold), ", value=", text_of(value)));
 }
 
 Tensor Threshold::forward(const Tensor& x) {
   return threshold(x, threshold_, value_);
 }
 
+Hardshrink::Hardshrink(ShrinkOptions options) : options_(std::move(options)) {
+  set_extra_repr(str(text_of(options_.lambd)));
+}
+
 Tensor Hardshrink::forward(const Tensor& x) {
   return hardshrink(x, {.lambd = options_.lambd});
+}
+
+Softshrink::Softshrink(ShrinkOptions options) : options_(std::move(options)) {
+  set_extra_repr(str(text_of(options_.lambd)));
 }
 
 Tensor Softshrink::forward(const Tensor& x) {

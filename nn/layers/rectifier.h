@@ -31,8 +31,7 @@ class SquareReLU : public Module<SquareReLU> {
 // x where x > 0, else negative_slope x.
 class LeakyReLU : public Module<LeakyReLU> {
  public:
-  explicit LeakyReLU(LeakyReluOptions options = {}) : options_(std::move(options)) {}
-
+  explicit LeakyReLU(LeakyReluOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -64,8 +63,7 @@ struct RReLUOptions {
 // evaluation it is (lower + upper) / 2 (Xu et al. 2015).
 class RReLU : public Module<RReLU> {
  public:
-  explicit RReLU(RReLUOptions options = {}) : options_(std::move(options)) {}
-
+  explicit RReLU(RReLUOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -75,8 +73,7 @@ class RReLU : public Module<RReLU> {
 // x where x > 0, else alpha (exp(x) - 1) (Clevert et al. 2016).
 class ELU : public Module<ELU> {
  public:
-  explicit ELU(EluOptions options = {}) : options_(std::move(options)) {}
-
+  explicit ELU(EluOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -86,8 +83,7 @@ class ELU : public Module<ELU> {
 // max(x, 0) + min(alpha (exp(x / alpha) - 1), 0) (Barron 2017).
 class CELU : public Module<CELU> {
  public:
-  explicit CELU(CeluOptions options = {}) : options_(std::move(options)) {}
-
+  explicit CELU(CeluOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -103,8 +99,7 @@ class SELU : public Module<SELU> {
 // min(max(x, min_val), max_val).
 class Hardtanh : public Module<Hardtanh> {
  public:
-  explicit Hardtanh(HardtanhOptions options = {}) : options_(std::move(options)) {}
-
+  explicit Hardtanh(HardtanhOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -114,8 +109,7 @@ class Hardtanh : public Module<Hardtanh> {
 // x where x > threshold, else value.
 class Threshold : public Module<Threshold> {
  public:
-  Threshold(double threshold, double value) : threshold_(threshold), value_(value) {}
-
+  Threshold(double threshold, double value);
   Tensor forward(const Tensor& x);
 
  private:
@@ -127,8 +121,7 @@ using flow::ShrinkOptions;
 // x where |x| > lambd, else 0.
 class Hardshrink : public Module<Hardshrink> {
  public:
-  explicit Hardshrink(ShrinkOptions options = {}) : options_(std::move(options)) {}
-
+  explicit Hardshrink(ShrinkOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:
@@ -138,8 +131,7 @@ class Hardshrink : public Module<Hardshrink> {
 // x - lambd where x > lambd, x + lambd where x < -lambd, else 0.
 class Softshrink : public Module<Softshrink> {
  public:
-  explicit Softshrink(ShrinkOptions options = {}) : options_(std::move(options)) {}
-
+  explicit Softshrink(ShrinkOptions options = {});
   Tensor forward(const Tensor& x);
 
  private:

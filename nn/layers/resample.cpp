@@ -1,6 +1,28 @@
 #include "nn/layers/resample.h"
 
+#include "core/error.h"
+#include "nn/layers/option_text.h"
+
 namespace flow::nn {
+
+namespace {
+
+std::string text_of_factors(const std::vector<double>& factors) {
+  if (factors.size() == 1) return internal::text_of(factors[0]);
+  std::string text;
+  for (const double factor : factors)
+    text += (text.empty() ? "(" : ", ") + internal::text_of(factor);
+  return text + ")";
+}
+
+}  // namespace
+
+Upsample::Upsample(InterpolateOptions options) : options_(std::move(options)) {
+  const bool has_factor = !options_.scale_factor.empty();
+  set_extra_repr((has_factor ? "scale_factor=" + text_of_factors(options_.scale_factor)
+                             : "size=" + internal::text_of(options_.size)) +
+                 ", mode=" + internal::text_of(options_.mode));
+}
 
 Tensor Upsample::forward(const Tensor& x) {
   return interpolate(x, options_);

@@ -11,8 +11,7 @@ namespace flow::nn {
 // Resizes the spatial dims by interpolation. x: (N, C, in…) → (N, C, out…).
 class Upsample : public Module<Upsample> {
  public:
-  explicit Upsample(InterpolateOptions options) : options_(std::move(options)) {}
-
+  explicit Upsample(InterpolateOptions options);
   Tensor forward(const Tensor& x);
 
  private:

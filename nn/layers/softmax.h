@@ -11,8 +11,7 @@ namespace flow::nn {
 // exp(x) divided by its sum along dim.
 class Softmax : public Module<Softmax> {
  public:
-  explicit Softmax(int64_t dim) : dim_(dim) {}
-
+  explicit Softmax(int64_t dim);
   Tensor forward(const Tensor& x);
 
  private:
@@ -22,8 +21,7 @@ class Softmax : public Module<Softmax> {
 // softmax(-x, dim).
 class Softmin : public Module<Softmin> {
  public:
-  explicit Softmin(int64_t dim) : dim_(dim) {}
-
+  explicit Softmin(int64_t dim);
   Tensor forward(const Tensor& x);
 
  private:
@@ -33,8 +31,7 @@ class Softmin : public Module<Softmin> {
 // The logarithm of softmax(x, dim).
 class LogSoftmax : public Module<LogSoftmax> {
  public:
-  explicit LogSoftmax(int64_t dim) : dim_(dim) {}
-
+  explicit LogSoftmax(int64_t dim);
   Tensor forward(const Tensor& x);
 
  private:

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "nn/init.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
@@ -169,9 +170,35 @@ AttentionResult MultiheadAttention::forward(const Tensor& query, const Tensor& k
   return result;
 }
 
+namespace internal {
+
+void check_activation(const char* layer, const std::string& name) {
+  if (name == "relu" || name == "gelu") return;
+  throw InvalidArgument(
+      str("[", layer, "] the activation is unknown; received '", name, "'; give relu or gelu"));
+}
+
+Tensor activate(const Tensor& x, const std::string& name) {
+  return name == "relu" ? relu(x) : gelu(x);
+}
+
+void copy_parameters(const ModuleBase& from, ModuleBase& to) {
+  const NoGradGuard no_grad;
+  const std::vector<Tensor> source = from.parameters(), target = to.parameters();
+  for (size_t i = 0; i < source.size(); ++i) {
+    target[i].set_data(source[i].detach().clone());
+    target[i].requires_grad_(source[i].requires_grad());
+  }
+  to.train(from.is_training());
+}
+
+}  // namespace internal
+
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead,
                                                  TransformerEncoderLayerOptions options)
     : options_(std::move(options)),
+      d_model_(d_model),
+      nhead_(nhead),
       self_attn_(
           register_module("self_attn", MultiheadAttention(d_model, nhead,
                                                           {.dropout = options_.dropout,
@@ -179,19 +206,22 @@ TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead,
                                                            .batch_first = options_.batch_first}))),
       linear1_(register_module("linear1",
                                Linear(d_model, options_.dim_feedforward, {.bias = options_.bias}))),
+      dropout_(register_module("dropout", Dropout(options_.dropout))),
       linear2_(register_module("linear2",
                                Linear(options_.dim_feedforward, d_model, {.bias = options_.bias}))),
       norm1_(register_module(
           "norm1", LayerNorm({d_model}, {.eps = options_.layer_norm_eps, .bias = options_.bias}))),
       norm2_(register_module(
           "norm2", LayerNorm({d_model}, {.eps = options_.layer_norm_eps, .bias = options_.bias}))),
-      dropout_(register_module("dropout", Dropout(options_.dropout))),
       dropout1_(register_module("dropout1", Dropout(options_.dropout))),
       dropout2_(register_module("dropout2", Dropout(options_.dropout))) {
-  if (options_.activation != "relu" && options_.activation != "gelu") {
-    throw InvalidArgument(str("[TransformerEncoderLayer] activation '", options_.activation,
-                              "' is unknown; use relu or gelu"));
-  }
+  internal::check_activation("TransformerEncoderLayer", options_.activation);
+}
+
+TransformerEncoderLayer TransformerEncoderLayer::clone() const {
+  TransformerEncoderLayer copy(d_model_, nhead_, options_);
+  internal::copy_parameters(*this, copy);
+  return copy;
 }
 
 Tensor TransformerEncoderLayer::attend(const Tensor& x, const EncoderCallOptions& call) {
@@ -206,8 +236,7 @@ Tensor TransformerEncoderLayer::attend(const Tensor& x, const EncoderCallOptions
 }
 
 Tensor TransformerEncoderLayer::feed(const Tensor& x) {
-  const Tensor hidden = linear1_(x);
-  return dropout2_(linear2_(dropout_(options_.activation == "relu" ? relu(hidden) : gelu(hidden))));
+  return dropout2_(linear2_(dropout_(internal::activate(linear1_(x), options_.activation))));
 }
 
 Tensor TransformerEncoderLayer::forward(const Tensor& src, const EncoderCallOptions& call) {

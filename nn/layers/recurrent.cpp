@@ -6,9 +6,11 @@
 #include "autograd/function.h"
 #include "core/error.h"
 #include "nn/init.h"
+#include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
+#include "ops/index/index.h"
 #include "ops/linear/matmul.h"
 #include "ops/linear/recurrent_op.h"
 #include "ops/random/dropout.h"
@@ -78,6 +80,19 @@ std::vector<std::pair<std::string, Tensor>> RecurrentWeights::make(int64_t input
   return named;
 }
 
+std::string RecurrentWeights::option_text() const {
+  using internal::text_of;
+  std::string text = str(input_size_, ", ", hidden_size_);
+  const RecurrentOptions& o = options_;
+  if (o.proj_size != 0) text += str(", proj_size=", o.proj_size);
+  if (o.num_layers != 1) text += str(", num_layers=", o.num_layers);
+  if (!o.bias) text += ", bias=False";
+  if (o.batch_first) text += ", batch_first=True";
+  if (o.dropout != 0) text += ", dropout=" + text_of(o.dropout);
+  if (o.bidirectional) text += ", bidirectional=True";
+  return text;
+}
+
 std::vector<RecurrentWeights::CellState> RecurrentWeights::first_states(const Tensor& x,
                                                                         const Tensor& h,
                                                                         const Tensor& c,
@@ -87,8 +102,22 @@ std::vector<RecurrentWeights::CellState> RecurrentWeights::first_states(const Te
                               input_size_, "; received ", x.meta(),
                               "; reshape it, or make the layer with its input_size"));
   }
+  return states_for(x, x.size(options_.batch_first ? 0 : 1), h, c, has_cell);
+}
+
+std::vector<RecurrentWeights::CellState> RecurrentWeights::first_states(
+    const utils::rnn::PackedSequence& x, const Tensor& h, const Tensor& c, bool has_cell) const {
+  if (x.data.dim() != 2 || x.data.size(1) != input_size_) {
+    throw InvalidArgument(str("[", layer_, "] the packed steps must be vectors of size ",
+                              input_size_, "; received ", x.data.meta(),
+                              "; make the layer with its input_size"));
+  }
+  return states_for(x.data, x.batch_sizes[0], h, c, has_cell);
+}
+
+std::vector<RecurrentWeights::CellState> RecurrentWeights::states_for(
+    const Tensor& x, int64_t batch, const Tensor& h, const Tensor& c, bool has_cell) const {
   const auto num = static_cast<int64_t>(directions.size());
-  const int64_t batch = x.size(options_.batch_first ? 0 : 1);
   const auto check = [&](const char* name, const Tensor& given, int64_t size) {
     const Shape expected{num, batch, size};
     if (!given.defined() || given.shape() == expected) return;
@@ -146,10 +175,128 @@ RecurrentWeights::Run RecurrentWeights::run(const Tensor& x, const std::vector<C
   return result;
 }
 
+// The outputs of all steps, in order. Sequences are sorted by length, so the first rows of a state
+// belong to those that have a step.
+std::vector<Tensor> RecurrentWeights::packed_steps(const std::vector<Tensor>& gates,
+                                                   const CellState& first, const Direction& weights,
+                                                   bool is_reverse, Step step,
+                                                   CellState& last) const {
+  const auto part = [](const CellState& state, int64_t begin, int64_t end) {
+    const auto rows = [&](const Tensor& x) {
+      return x.defined() ? x.narrow(0, begin, end - begin) : x;
+    };
+    return CellState{rows(state.h), rows(state.c)};
+  };
+  const auto joined = [](const CellState& a, const CellState& b) {
+    return CellState{cat({a.h, b.h}, 0), a.c.defined() ? cat({a.c, b.c}, 0) : Tensor()};
+  };
+  const size_t length = gates.size();
+  std::vector<Tensor> outputs(length);
+  std::vector<CellState> finished;  // the shortest sequences first
+  int64_t rows = gates[is_reverse ? length - 1 : 0].size(0);
+  CellState state = part(first, 0, rows);
+  for (size_t i = 0; i < length; ++i) {
+    const size_t t = is_reverse ? length - 1 - i : i;
+    const int64_t count = gates[t].size(0);
+    if (count < rows) {
+      finished.push_back(part(state, count, rows));
+      state = part(state, 0, count);
+    } else if (count > rows) {
+      state = joined(state, part(first, rows, count));
+    }
+    rows = count;
+    state = step(gates[t], state, weights);
+    outputs[t] = state.h;
+  }
+  for (auto one = finished.rbegin(); one != finished.rend(); ++one)
+    state = joined(state, *one);
+  last = state;
+  return outputs;
+}
+
+RecurrentWeights::Run RecurrentWeights::run_packed(const utils::rnn::PackedSequence& x,
+                                                   std::vector<CellState> first, bool is_training,
+                                                   Step step) const {
+  const auto reordered = [](std::vector<CellState>& states, const Tensor& order) {
+    if (!order.defined()) return;
+    for (CellState& state : states) {
+      state.h = state.h.index_select(0, order);
+      if (state.c.defined()) state.c = state.c.index_select(0, order);
+    }
+  };
+  reordered(first, x.sorted_indices);
+  const size_t num_directions = options_.bidirectional ? 2 : 1;
+  Run result;
+  Tensor input = x.data;
+  for (size_t layer = 0; layer * num_directions < directions.size(); ++layer) {
+    std::vector<Tensor> outputs;
+    for (size_t d = 0; d < num_directions; ++d) {
+      const size_t number = layer * num_directions + d;
+      const Direction& weights = directions[number];
+      const std::vector<Tensor> gates =
+          split(linear(input, weights.weight_ih, weights.bias_ih), x.batch_sizes, 0);
+      CellState last;
+      outputs.push_back(cat(packed_steps(gates, first[number], weights, d == 1, step, last), 0));
+      result.last.push_back(last);
+    }
+    input = outputs.size() == 1 ? outputs[0] : cat(outputs, 1);
+    const bool is_last = (layer + 1) * num_directions == directions.size();
+    if (options_.dropout > 0 && is_training && !is_last) {
+      input = dropout(input, {.p = options_.dropout});
+    }
+  }
+  reordered(result.last, x.unsorted_indices);
+  result.output = input;
+  return result;
+}
+
+RecurrentWeights::CellState RecurrentWeights::lstm_step(const Tensor& gates,
+                                                        const CellState& before,
+                                                        const Direction& weights) {
+  const Tensor of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
+  ops::LstmStep after = ops::lstm_gates(gates, of_state, before.c);
+  Tensor& hidden = after.hidden;
+  if (weights.weight_hr.defined()) hidden = linear(hidden, weights.weight_hr);
+  return {std::move(hidden), std::move(after.cell)};
+}
+
+RecurrentWeights::CellState RecurrentWeights::gru_step(const Tensor& gates, const CellState& before,
+                                                       const Direction& weights) {
+  const Tensor of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
+  return {ops::gru_gates(gates, of_state, before.h), {}};
+}
+
+RecurrentWeights::CellState RecurrentWeights::tanh_step(const Tensor& gates,
+                                                        const CellState& before,
+                                                        const Direction& weights) {
+  return {tanh(gates + linear(before.h, weights.weight_hh, weights.bias_hh)), {}};
+}
+
+RecurrentWeights::CellState RecurrentWeights::relu_step(const Tensor& gates,
+                                                        const CellState& before,
+                                                        const Direction& weights) {
+  return {relu(gates + linear(before.h, weights.weight_hh, weights.bias_hh)), {}};
+}
+
+Tensor RecurrentWeights::hidden_of(const Run& done) {
+  std::vector<Tensor> states;
+  for (const CellState& state : done.last)
+    states.push_back(state.h);
+  return stack(states, 0);
+}
+
+Tensor RecurrentWeights::cell_of(const Run& done) {
+  std::vector<Tensor> states;
+  for (const CellState& state : done.last)
+    states.push_back(state.c);
+  return stack(states, 0);
+}
+
 LSTM::LSTM(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
     : RecurrentWeights("LSTM", hidden_size, options) {
   for (const auto& [name, tensor] : make(input_size, 4))
     register_parameter(name, tensor);
+  set_extra_repr(option_text());
 }
 
 LstmResult LSTM::forward(const Tensor& x, const LstmState& first) {
@@ -159,20 +306,17 @@ LstmResult LSTM::forward(const Tensor& x, const LstmState& first) {
         forward(x.unsqueeze(n), {with_batch(first.hidden), with_batch(first.cell)});
     return {y.output.squeeze(n), y.h.squeeze(1), y.c.squeeze(1)};
   }
-  const auto step = [](const Tensor& gates, const CellState& before, const Direction& weights) {
-    const Tensor of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
-    ops::LstmStep after = ops::lstm_gates(gates, of_state, before.c);
-    Tensor& hidden = after.hidden;
-    if (weights.weight_hr.defined()) hidden = linear(hidden, weights.weight_hr);
-    return CellState{std::move(hidden), std::move(after.cell)};
-  };
-  const Run done = run(x, first_states(x, first.hidden, first.cell, true), is_training(), step);
-  std::vector<Tensor> h, c;
-  for (const CellState& state : done.last) {
-    h.push_back(state.h);
-    c.push_back(state.c);
-  }
-  return {done.output, stack(h, 0), stack(c, 0)};
+  const Run done =
+      run(x, first_states(x, first.hidden, first.cell, true), is_training(), lstm_step);
+  return {done.output, hidden_of(done), cell_of(done)};
+}
+
+PackedLstmResult LSTM::forward(const utils::rnn::PackedSequence& x, const LstmState& first) {
+  const Run done =
+      run_packed(x, first_states(x, first.hidden, first.cell, true), is_training(), lstm_step);
+  PackedLstmResult result{x, hidden_of(done), cell_of(done)};
+  result.output.data = done.output;
+  return result;
 }
 
 GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
@@ -183,6 +327,7 @@ GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
   }
   for (const auto& [name, tensor] : make(input_size, 3))
     register_parameter(name, tensor);
+  set_extra_repr(option_text());
 }
 
 GruResult GRU::forward(const Tensor& x, const Tensor& first) {
@@ -191,15 +336,53 @@ GruResult GRU::forward(const Tensor& x, const Tensor& first) {
     const GruResult y = forward(x.unsqueeze(n), with_batch(first));
     return {y.output.squeeze(n), y.h.squeeze(1)};
   }
-  const auto step = [](const Tensor& gates, const CellState& before, const Direction& weights) {
-    const Tensor of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
-    return CellState{ops::gru_gates(gates, of_state, before.h), {}};
-  };
-  const Run done = run(x, first_states(x, first, {}, false), is_training(), step);
-  std::vector<Tensor> h;
-  for (const CellState& state : done.last)
-    h.push_back(state.h);
-  return {done.output, stack(h, 0)};
+  const Run done = run(x, first_states(x, first, {}, false), is_training(), gru_step);
+  return {done.output, hidden_of(done)};
+}
+
+PackedGruResult GRU::forward(const utils::rnn::PackedSequence& x, const Tensor& first) {
+  const Run done = run_packed(x, first_states(x, first, {}, false), is_training(), gru_step);
+  PackedGruResult result{x, hidden_of(done)};
+  result.output.data = done.output;
+  return result;
+}
+
+RNN::RNN(int64_t input_size, int64_t hidden_size, const RnnOptions& options)
+    : RecurrentWeights("RNN", hidden_size,
+                       {.num_layers = options.num_layers,
+                        .bias = options.bias,
+                        .batch_first = options.batch_first,
+                        .dropout = options.dropout,
+                        .bidirectional = options.bidirectional}),
+      is_relu_(options.nonlinearity == "relu") {
+  if (!is_relu_ && options.nonlinearity != "tanh") {
+    throw InvalidArgument(str("[RNN] the nonlinearity is unknown; received '", options.nonlinearity,
+                              "'; give tanh or relu"));
+  }
+  for (const auto& [name, tensor] : make(input_size, 1))
+    register_parameter(name, tensor);
+  set_extra_repr(option_text());
+}
+
+RnnResult RNN::forward(const Tensor& x, const Tensor& first) {
+  if (x.dim() == 2) {
+    const int64_t n = options_.batch_first ? 0 : 1;
+    const RnnResult y = forward(x.unsqueeze(n), with_batch(first));
+    return {y.output.squeeze(n), y.h.squeeze(1)};
+  }
+  const Run done = run(x, first_states(x, first, {}, false), is_training(), cell_step());
+  return {done.output, hidden_of(done)};
+}
+
+PackedRnnResult RNN::forward(const utils::rnn::PackedSequence& x, const Tensor& first) {
+  const Run done = run_packed(x, first_states(x, first, {}, false), is_training(), cell_step());
+  PackedRnnResult result{x, hidden_of(done)};
+  result.output.data = done.output;
+  return result;
+}
+
+RecurrentWeights::Step RNN::cell_step() const {
+  return is_relu_ ? relu_step : tanh_step;
 }
 
 }  // namespace flow::nn

@@ -63,6 +63,10 @@ std::vector<Tensor> outputs(const nn::LstmResult& y) {
   return {y.output, y.h, y.c};
 }
 
+std::vector<Tensor> outputs(const LstmState& y) {
+  return {y.hidden, y.cell};
+}
+
 std::vector<Tensor> outputs(const nn::GruResult& y) {
   return {y.output, y.h};
 }
@@ -300,6 +304,136 @@ TEST_F(LayerParity, Recurrent) {
   check("lstm_single", nn::LSTM(4, 3, {.batch_first = true}));
   check_call("gru_single", nn::GRU(4, 3),
              [](nn::GRU& m, const std::vector<Tensor>& in) { return m(in[0], in[1]); });
+}
+
+TEST_F(LayerParity, ElmanNetworks) {
+  using In = std::vector<Tensor>;
+  check("rnn", nn::RNN(4, 3));
+  check_call(
+      "rnn_deep",
+      nn::RNN(
+          4, 3,
+          {.num_layers = 2, .nonlinearity = "relu", .batch_first = true, .bidirectional = true}),
+      [](nn::RNN& m, const In& in) { return m(in[0], in[1]); });
+  check("rnn_single", nn::RNN(4, 3, {.bias = false}));
+  EXPECT_THROW(nn::RNN(4, 3, {.nonlinearity = "sigmoid"}), InvalidArgument);
+}
+
+// Runs a recurrent layer on three sequences of 2, 4 and 1 steps. The layer is a member, as in the
+// golden data.
+template <class Layer>
+struct Packed : nn::Module<Packed<Layer>> {
+  Layer layer;
+
+  explicit Packed(Layer l) : layer(this->register_module("layer", std::move(l))) {}
+
+  template <class... State>
+  auto forward(const Tensor& x, const State&... first) {
+    namespace rnn = nn::utils::rnn;
+    auto done =
+        layer(rnn::pack_padded_sequence(x, tensor({2, 4, 1}), {.enforce_sorted = false}), first...);
+    const rnn::PaddedSequence padded = rnn::pad_packed_sequence(done.output, {.total_length = 5});
+    EXPECT_EQ(padded.lengths.to_vector<int64_t>(), (std::vector<int64_t>{2, 4, 1}));
+    if constexpr (requires { done.c; }) {
+      return nn::LstmResult{padded.output, done.h, done.c};
+    } else {
+      return nn::GruResult{padded.output, done.h};
+    }
+  }
+};
+
+TEST_F(LayerParity, PackedSequences) {
+  using In = std::vector<Tensor>;
+  check_call("lstm_packed",
+             Packed(nn::LSTM(5, 3, {.num_layers = 2, .bidirectional = true, .proj_size = 2})),
+             [](auto& m, const In& in) {
+               return m(in[0], LstmState{in[1], in[2]});
+             });
+  check_call("gru_packed", Packed(nn::GRU(5, 3, {.bidirectional = true})),
+             [](auto& m, const In& in) { return m(in[0]); });
+  check_call("rnn_packed", Packed(nn::RNN(5, 3)),
+             [](auto& m, const In& in) { return m(in[0], in[1]); });
+}
+
+TEST_F(LayerParity, RecurrentCells) {
+  const auto two = [](auto& m, const std::vector<Tensor>& in) { return m(in[0], in[1]); };
+  check("rnn_cell", nn::RNNCell(4, 3));
+  check_call("rnn_cell_relu", nn::RNNCell(4, 3, {.bias = false, .nonlinearity = "relu"}), two);
+  check_call("gru_cell", nn::GRUCell(4, 3), two);
+  check_call("lstm_cell", nn::LSTMCell(4, 3), [](nn::LSTMCell& m, const std::vector<Tensor>& in) {
+    return m(in[0], LstmState{in[1], in[2]});
+  });
+  EXPECT_THROW(nn::GRUCell(4, 3)(zeros({2, 5})), InvalidArgument);
+  EXPECT_THROW(nn::GRUCell(4, 3)(zeros({2, 4}), zeros({2, 4})), InvalidArgument);
+  EXPECT_THROW(nn::RNNCell(4, 3, {.nonlinearity = "sigmoid"}), InvalidArgument);
+}
+
+TEST_F(LayerParity, Transformers) {
+  using In = std::vector<Tensor>;
+  const Case stack(golden_, "encoder_stack"), layer(golden_, "decoder_layer"),
+      decoder(golden_, "decoder_stack"), whole(golden_, "transformer");
+  check_call("encoder_stack",
+             nn::TransformerEncoder(nn::TransformerEncoderLayer(
+                                        8, 2, {.dim_feedforward = 12, .dropout = 0, .bias = false}),
+                                    2, {.norm = nn::LayerNorm({8})}),
+             [&](nn::TransformerEncoder& m, const In& in) {
+               return m(in[0], nn::EncoderStackCallOptions{
+                                   .mask = stack.at("call.mask"),
+                                   .src_key_padding_mask = stack.at("call.src_key_padding_mask")});
+             });
+  check_call("decoder_layer",
+             nn::TransformerDecoderLayer(8, 2, {.dim_feedforward = 12, .dropout = 0}),
+             [&](nn::TransformerDecoderLayer& m, const In& in) {
+               return m(in[0], in[1],
+                        nn::DecoderCallOptions{
+                            .memory_mask = layer.at("call.memory_mask"),
+                            .memory_key_padding_mask = layer.at("call.memory_key_padding_mask")});
+             });
+  const auto pre_norm = [] {
+    return nn::TransformerDecoder(nn::TransformerDecoderLayer(8, 4,
+                                                              {.dim_feedforward = 12,
+                                                               .dropout = 0,
+                                                               .activation = "gelu",
+                                                               .batch_first = true,
+                                                               .norm_first = true}),
+                                  2);
+  };
+  check_call("decoder_stack", pre_norm(), [&](nn::TransformerDecoder& m, const In& in) {
+    return m(in[0], in[1], nn::DecoderCallOptions{.tgt_mask = decoder.at("call.tgt_mask")});
+  });
+  check_call("decoder_stack", pre_norm(), [](nn::TransformerDecoder& m, const In& in) {
+    return m(in[0], in[1], nn::DecoderCallOptions{.tgt_is_causal = true});
+  });
+  check_call("transformer",
+             nn::Transformer({.d_model = 8,
+                              .nhead = 2,
+                              .num_encoder_layers = 1,
+                              .num_decoder_layers = 2,
+                              .dim_feedforward = 12,
+                              .dropout = 0}),
+             [&](nn::Transformer& m, const In& in) {
+               return m(in[0], in[1],
+                        nn::TransformerCallOptions{
+                            .src_mask = whole.at("call.src_mask"),
+                            .tgt_mask = whole.at("call.tgt_mask"),
+                            .src_key_padding_mask = whole.at("call.src_key_padding_mask"),
+                            .tgt_key_padding_mask = whole.at("call.tgt_key_padding_mask"),
+                            .memory_key_padding_mask = whole.at("call.memory_key_padding_mask")});
+             });
+  EXPECT_THROW(nn::TransformerDecoderLayer(8, 2, {.activation = "tanh"}), InvalidArgument);
+  EXPECT_THROW(nn::Transformer({.d_model = 8, .nhead = 2})(zeros({5, 2, 8}), zeros({4, 3, 8})),
+               InvalidArgument);
+}
+
+TEST_F(LayerParity, ParametrizedWeights) {
+  using namespace nn::utils::parametrizations;
+  check("weight_norm", weight_norm(nn::Linear(4, 3)));
+  check("weight_norm_whole", weight_norm(nn::Linear(4, 3), {.dim = std::nullopt}));
+  check("weight_norm_conv", weight_norm(nn::Conv2d(2, 3, 2), {.dim = 1}));
+  check("spectral_norm", spectral_norm(nn::Conv2d(2, 3, 2), {.n_power_iterations = 2}));
+  check("spectral_norm_transposed", spectral_norm(nn::ConvTranspose2d(2, 3, 2)));
+  check("spectral_norm_eval", in_evaluation(spectral_norm(nn::Linear(4, 3))));
+  check("spectral_norm_bias", spectral_norm(nn::Linear(4, 3), {.name = "bias"}));
 }
 
 TEST_F(LayerParity, ResizingAndDistances) {

@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
 
+from module_cases import Packed, module_texts, parametrized_cases, transformer_cases
+
 STEPS = 10
 EPOCHS = 50
 
@@ -46,6 +48,10 @@ def optimizer_cases():
                      "eps": 1e-3, **decay, **up}),
         ("Adadelta", {}),
         ("Adadelta", {"lr": 0.5, "rho": 0.7, "eps": 1e-3, **decay, **up}),
+        ("ASGD", {}),
+        ("ASGD", {"lr": 0.1, "lambd": 0.2, "alpha": 0.5, "t0": 3.0, **decay, **up}),
+        ("Rprop", {}),
+        ("Rprop", {"lr": 0.05, "etas": [0.3, 1.7], "step_sizes": [0.02, 0.2], **up}),
         ("LAMB", {}),
         ("LAMB", {"lr": 0.05, "betas": [0.7, 0.9], "eps": 1e-3, **decay}),
         ("LAMB", {"lr": 0.05, "adam_w_mode": False, **decay}),
@@ -67,6 +73,17 @@ def clip_cases():
             {"kind": "norm", "max_norm": 0.5, "norm_type": "inf"},
             {"kind": "value", "clip_value": 0.25}]):
         yield {"id": f"clip_{number + 1}", **base, "clip": clip}
+
+
+def matrix_cases():
+    """Muon, which works in bfloat16 and on matrices only."""
+    for number, args in enumerate([
+            {"lr": 0.02},
+            {"lr": 0.02, "weight_decay": 0.0, "momentum": 0.8, "nesterov": False, "ns_steps": 3,
+             "adjust_lr_fn": "match_rms_adamw"},
+            {"lr": 0.02, "ns_coefficients": [2.0, -1.5, 0.5],
+             "adjust_lr_fn": "spectral_unclamped"}]):
+        yield {"id": f"muon_{number + 1}", "optimizer": "Muon", "args": args}
 
 
 def scheduler_cases():
@@ -232,11 +249,13 @@ def make_optim(folder):
     save_file(inputs, folder / "optim_inputs.safetensors")
     spec = {"steps": STEPS, "inputs": "optim_inputs.safetensors",
             "optimizers": list(optimizer_cases()), "clip": list(clip_cases()),
-            "schedulers": list(scheduler_cases())}
+            "matrix_optimizers": list(matrix_cases()), "schedulers": list(scheduler_cases())}
     write_json(folder / "optim.json", spec)
     golden = {}
     for case in spec["optimizers"] + spec["clip"]:
         golden.update(run_optimizer(case, start, grads))
+    for case in spec["matrix_optimizers"]:
+        golden.update(run_optimizer(case, {"weight": start["weight"]}, grads))
     save_file(golden, folder / "optim_golden.safetensors")
     rates = {}
     for case in spec["schedulers"]:
@@ -380,6 +399,22 @@ def layer_cases():
     yield ("gru_single", nn.GRU(4, 3), [torch.randn(5, 4), torch.randn(1, 3)], {})
     yield ("lstm_proj", nn.LSTM(4, 5, num_layers=2, bidirectional=True, proj_size=3),
            [torch.randn(6, 2, 4), torch.randn(4, 2, 3), torch.randn(4, 2, 5)], {})
+    yield "rnn", nn.RNN(4, 3), [x], {}
+    yield ("rnn_deep", nn.RNN(4, 3, num_layers=2, nonlinearity="relu", batch_first=True,
+                              bidirectional=True), [x, torch.randn(4, 5, 3)], {})
+    yield "rnn_single", nn.RNN(4, 3, bias=False), [torch.randn(5, 4)], {}
+    state = torch.randn(5, 3)
+    yield "rnn_cell", nn.RNNCell(4, 3), [x[:, 0]], {}
+    yield "rnn_cell_relu", nn.RNNCell(4, 3, False, "relu"), [x[:, 0], state], {}
+    yield "gru_cell", nn.GRUCell(4, 3), [x[:, 0], state], {}
+    yield "lstm_cell", nn.LSTMCell(4, 3), [x[0, 0], state[0], state[1]], {}
+    yield from transformer_cases()
+    yield from parametrized_cases()
+    padded = torch.randn(4, 3, 5)
+    yield ("lstm_packed", Packed(nn.LSTM(5, 3, 2, bidirectional=True, proj_size=2)),
+           [padded, torch.randn(4, 3, 2), torch.randn(4, 3, 3)], {})
+    yield "gru_packed", Packed(nn.GRU(5, 3, bidirectional=True)), [padded], {}
+    yield "rnn_packed", Packed(nn.RNN(5, 3)), [padded, torch.randn(1, 3, 3)], {}
 
 
 class CombinedMargin(torch.nn.Module):
@@ -416,7 +451,7 @@ def make_layers(folder):
         inputs = [x.clone().requires_grad_() for x in inputs]
         golden.update({f"{name}/in.{i}": x.detach().clone() for i, x in enumerate(inputs)})
         args = list(inputs)
-        if name in ("lstm_deep", "lstm_proj"):
+        if name in ("lstm_deep", "lstm_proj", "lstm_cell"):
             args = [args[0], (args[1], args[2])]
         out = flat_tensors(layer(*args, **call))
         gout = [torch.randn_like(y) for y in out]
@@ -618,6 +653,7 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     make_optim(options.out)
     make_layers(options.out)
+    write_json(options.out / "repr_golden.json", module_texts())
     write_json(options.out / "training.json", [run_training(case) for case in training_cases()])
 
 

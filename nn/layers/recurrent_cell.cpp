@@ -1,0 +1,94 @@
+#include "nn/layers/recurrent_cell.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "nn/init.h"
+#include "ops/creation/creation.h"
+
+namespace flow::nn {
+
+namespace {
+
+std::string option_text(int64_t input_size, int64_t hidden_size, bool has_bias) {
+  return str(input_size, ", ", hidden_size, has_bias ? "" : ", bias=False");
+}
+
+}  // namespace
+
+CellWeights::CellWeights(const char* cell, int64_t input_size, int64_t hidden_size,
+                         int64_t num_gates, bool has_bias)
+    : cell_(cell), input_size_(input_size), hidden_size_(hidden_size) {
+  if (input_size <= 0 || hidden_size <= 0) {
+    throw InvalidArgument(str("[", cell, "] input_size and hidden_size must be positive; received ",
+                              input_size, " and ", hidden_size));
+  }
+  const double bound = 1 / std::sqrt(static_cast<double>(hidden_size));
+  const auto drawn = [&](const Shape& shape) {
+    return init::uniform_(empty(shape), -bound, bound);
+  };
+  weight_ih = drawn({num_gates * hidden_size, input_size});
+  weight_hh = drawn({num_gates * hidden_size, hidden_size});
+  if (!has_bias) return;
+  bias_ih = drawn({num_gates * hidden_size});
+  bias_hh = drawn({num_gates * hidden_size});
+}
+
+Tensor CellWeights::checked_state(const Tensor& x, const Tensor& state) const {
+  if ((x.dim() != 1 && x.dim() != 2) || x.size(-1) != input_size_) {
+    throw InvalidArgument(str("[", cell_, "] x must be (N, ", input_size_, ") or (", input_size_,
+                              "); received ", x.meta(),
+                              "; give one step of the sequence, or make the cell with its "
+                              "input_size"));
+  }
+  const Shape wanted = x.dim() == 1 ? Shape{hidden_size_} : Shape{x.size(0), hidden_size_};
+  if (state.defined()) {
+    if (state.shape() == wanted) return state;
+    throw InvalidArgument(str("[", cell_, "] the state has the wrong shape; received ",
+                              state.meta(), "; give one of shape ", wanted));
+  }
+  TensorOptions like{.dtype = x.dtype()};
+  if (x.is_global()) {
+    like.placement = x.placement();
+    like.sbp = NdSbp::broadcast(x.placement().num_axes());
+  }
+  return zeros(wanted, like);
+}
+
+LSTMCell::LSTMCell(int64_t input_size, int64_t hidden_size, const CellOptions& options)
+    : CellModule("LSTMCell", input_size, hidden_size, 4, options.bias) {
+  set_extra_repr(option_text(input_size, hidden_size, options.bias));
+}
+
+LstmState LSTMCell::forward(const Tensor& x, const LstmState& state) {
+  return lstm_cell(x, {checked_state(x, state.hidden), checked_state(x, state.cell)}, weight_ih,
+                   weight_hh, bias_ih, bias_hh);
+}
+
+GRUCell::GRUCell(int64_t input_size, int64_t hidden_size, const CellOptions& options)
+    : CellModule("GRUCell", input_size, hidden_size, 3, options.bias) {
+  set_extra_repr(option_text(input_size, hidden_size, options.bias));
+}
+
+Tensor GRUCell::forward(const Tensor& x, const Tensor& hidden) {
+  return gru_cell(x, checked_state(x, hidden), weight_ih, weight_hh, bias_ih, bias_hh);
+}
+
+RNNCell::RNNCell(int64_t input_size, int64_t hidden_size, const RnnCellOptions& options)
+    : CellModule("RNNCell", input_size, hidden_size, 1, options.bias),
+      is_relu_(options.nonlinearity == "relu") {
+  if (!is_relu_ && options.nonlinearity != "tanh") {
+    throw InvalidArgument(str("[RNNCell] the nonlinearity is unknown; received '",
+                              options.nonlinearity, "'; give tanh or relu"));
+  }
+  set_extra_repr(option_text(input_size, hidden_size, options.bias) +
+                 (is_relu_ ? ", nonlinearity=relu" : ""));
+}
+
+Tensor RNNCell::forward(const Tensor& x, const Tensor& hidden) {
+  const Tensor before = checked_state(x, hidden);
+  return is_relu_ ? rnn_relu_cell(x, before, weight_ih, weight_hh, bias_ih, bias_hh)
+                  : rnn_tanh_cell(x, before, weight_ih, weight_hh, bias_ih, bias_hh);
+}
+
+}  // namespace flow::nn

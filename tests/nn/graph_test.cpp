@@ -256,6 +256,34 @@ TEST(Graph, EveryOptimizerStepsAsEagerly) {
   expect_optimizer_equals_eager(
       make.operator()<optim::RMSprop>(optim::RMSpropOptions{.momentum = 0.5, .centered = true}));
   expect_optimizer_equals_eager(make.operator()<optim::LAMB>(optim::LAMBOptions{}));
+  expect_optimizer_equals_eager(
+      make.operator()<optim::ASGD>(optim::ASGDOptions{.lr = 0.1, .lambd = 0.1, .t0 = 1}));
+  expect_optimizer_equals_eager(make.operator()<optim::Rprop>(optim::RpropOptions{}));
+}
+
+// A model of matrices only.
+struct TwoMatrices : nn::Module<TwoMatrices> {
+  nn::Linear first{register_module("first", nn::Linear(6, 8, {.bias = false}))};
+  nn::Linear second{register_module("second", nn::Linear(8, 3, {.bias = false}))};
+
+  Tensor forward(const Tensor& x) { return second(tanh(first(x))); }
+};
+
+TEST(Graph, MuonStepsAsEagerly) {
+  manual_seed(5);
+  TwoMatrices eager, compiled;
+  compiled.load_state_dict(eager.state_dict());
+  optim::Muon one(eager.parameters(), {.lr = 0.05}), other(compiled.parameters(), {.lr = 0.05});
+  Training<TwoMatrices> graph(compiled, other);
+  for (int step = 0; step < 4; ++step) {
+    const Tensor x = randn({5, 6}), y = randint(0, 3, {5});
+    one.zero_grad();
+    const Tensor loss = cross_entropy(eager(x), y);
+    loss.backward();
+    one.step();
+    EXPECT_NEAR(graph(x, y).item<float>(), loss.item<float>(), 2e-3) << step;
+  }
+  EXPECT_TRUE(compiled.first.weight.allclose(eager.first.weight, {.rtol = 0, .atol = 5e-3}));
 }
 
 TEST(Graph, SchedulesAndClippingFollowEager) {

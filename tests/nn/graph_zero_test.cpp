@@ -279,7 +279,9 @@ TEST(Zero, EveryOptimizerEqualsOneRank) {
             with.operator()<optim::Adadelta>(optim::AdadeltaOptions{}),
             with.operator()<optim::RMSprop>(
                 optim::RMSpropOptions{.momentum = 0.5, .centered = true}),
-            with.operator()<optim::LAMB>(optim::LAMBOptions{})}));
+            with.operator()<optim::LAMB>(optim::LAMBOptions{}),
+            with.operator()<optim::ASGD>(optim::ASGDOptions{.lr = 0.1, .t0 = 1}),
+            with.operator()<optim::Rprop>(optim::RpropOptions{})}));
 }
 
 // ---- pipelines

@@ -283,9 +283,9 @@ std::vector<double> update(const NdSbp& layout) {
 template <class Optimizer>
 class UpdateRules : public testing::Test {};
 
-using Rules =
-    testing::Types<optim::SGD, optim::Adam, optim::AdamW, optim::Adamax, optim::NAdam, optim::RAdam,
-                   optim::RMSprop, optim::Adagrad, optim::Adadelta, optim::LAMB>;
+using Rules = testing::Types<optim::SGD, optim::Adam, optim::AdamW, optim::Adamax, optim::NAdam,
+                             optim::RAdam, optim::RMSprop, optim::Adagrad, optim::Adadelta,
+                             optim::LAMB, optim::ASGD, optim::Rprop>;
 TYPED_TEST_SUITE(UpdateRules, Rules);
 
 TYPED_TEST(UpdateRules, SplitParametersFollowWholeOnes) {

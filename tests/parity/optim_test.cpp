@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "core/grad_mode.h"
 #include "eager/runtime.h"
 #include "nn/clip_grad.h"
@@ -91,6 +92,23 @@ class OptimParity : public testing::Test {
 TEST_F(OptimParity, TrajectoriesAreThoseOfPyTorch) {
   ASSERT_GE(spec_["optimizers"].size(), 30U);
   check(spec_["optimizers"]);
+}
+
+// Products in bfloat16 differ in the last digit, which the iteration makes larger.
+TEST_F(OptimParity, MuonFollowsPyTorchOnMatrices) {
+  constexpr double kHalfLimit = 4e-3;
+  nn::StateDict matrix = inputs_;
+  matrix.erase("param.bias");
+  ASSERT_EQ(spec_["matrix_optimizers"].size(), 3U);
+  for (const Json& spec : spec_["matrix_optimizers"]) {
+    const std::string id = spec["id"];
+    const Tensor got = stack(run(spec, steps_, matrix).params.at("weight"));
+    EXPECT_LE(relative_distance(got.to_vector<double>(),
+                                golden_.at(id + "/traj.weight").to_vector<double>()),
+              kHalfLimit)
+        << id;
+    EXPECT_THROW(run(spec, 1, inputs_), InvalidArgument) << "a bias is no matrix";
+  }
 }
 
 TEST_F(OptimParity, ClippedTrajectoriesAndNormsAreThoseOfPyTorch) {

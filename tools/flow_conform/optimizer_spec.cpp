@@ -5,10 +5,13 @@
 #include "nn/optim/adam.h"
 #include "nn/optim/adamax.h"
 #include "nn/optim/adamw.h"
+#include "nn/optim/asgd.h"
 #include "nn/optim/lamb.h"
+#include "nn/optim/muon.h"
 #include "nn/optim/nadam.h"
 #include "nn/optim/radam.h"
 #include "nn/optim/rmsprop.h"
+#include "nn/optim/rprop.h"
 #include "nn/optim/sgd.h"
 
 namespace flow::conform {
@@ -32,7 +35,7 @@ void set_option(Options& o, const std::string& name, const Json& value) {
     is_known = true;
   };
   take("lr", o.lr);
-  take("maximize", o.maximize);
+  if constexpr (requires { o.maximize; }) take("maximize", o.maximize);
   take("shard_state", o.shard_state);
   if constexpr (requires { o.weight_decay; }) take("weight_decay", o.weight_decay);
   if constexpr (requires { o.betas; }) take("betas", o.betas);
@@ -42,6 +45,10 @@ void set_option(Options& o, const std::string& name, const Json& value) {
   if constexpr (requires { o.dampening; }) take("dampening", o.dampening);
   if constexpr (requires { o.nesterov; }) take("nesterov", o.nesterov);
   if constexpr (requires { o.alpha; }) take("alpha", o.alpha);
+  if constexpr (requires { o.lambd; }) take("lambd", o.lambd);
+  if constexpr (requires { o.t0; }) take("t0", o.t0);
+  if constexpr (requires { o.etas; }) take("etas", o.etas);
+  if constexpr (requires { o.step_sizes; }) take("step_sizes", o.step_sizes);
   if constexpr (requires { o.centered; }) take("centered", o.centered);
   if constexpr (requires { o.rho; }) take("rho", o.rho);
   if constexpr (requires { o.lr_decay; }) take("lr_decay", o.lr_decay);
@@ -52,6 +59,9 @@ void set_option(Options& o, const std::string& name, const Json& value) {
   if constexpr (requires { o.decoupled_weight_decay; }) {
     take("decoupled_weight_decay", o.decoupled_weight_decay);
   }
+  if constexpr (requires { o.ns_coefficients; }) take("ns_coefficients", o.ns_coefficients);
+  if constexpr (requires { o.ns_steps; }) take("ns_steps", o.ns_steps);
+  if constexpr (requires { o.adjust_lr_fn; }) take("adjust_lr_fn", o.adjust_lr_fn);
   if constexpr (requires { o.adam_w_mode; }) take("adam_w_mode", o.adam_w_mode);
   if (!is_known) throw NotSupported("argument " + name);
 }
@@ -97,6 +107,9 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Json& spec, const Params&
   if (name == "Adagrad") return make<optim::Adagrad, optim::AdagradOptions>(spec, params);
   if (name == "Adadelta") return make<optim::Adadelta, optim::AdadeltaOptions>(spec, params);
   if (name == "LAMB") return make<optim::LAMB, optim::LAMBOptions>(spec, params);
+  if (name == "Muon") return make<optim::Muon, optim::MuonOptions>(spec, params);
+  if (name == "ASGD") return make<optim::ASGD, optim::ASGDOptions>(spec, params);
+  if (name == "Rprop") return make<optim::Rprop, optim::RpropOptions>(spec, params);
   throw NotSupported("optimizer " + name);
 }
 

@@ -35,6 +35,7 @@
 #include "nn/comm.h"
 #include "nn/comm_work.h"
 #include "nn/data/cifar.h"
+#include "nn/data/combined.h"
 #include "nn/data/dataset.h"
 #include "nn/data/loader.h"
 #include "nn/data/mnist.h"

@@ -1,0 +1,84 @@
+// Datasets that put several datasets one after another, or side by side.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "nn/data/dataset.h"
+
+namespace flow::data {
+
+namespace internal {
+
+// A position in one of several datasets.
+struct PartPosition {
+  size_t part;
+  int64_t index;
+};
+
+// Finds sample i of datasets with these sizes, one after another. Throws InvalidArgument if there
+// is none.
+PartPosition find_part(const std::vector<int64_t>& sizes, int64_t i);
+// Throws InvalidArgument unless all sizes are equal.
+void check_equal_sizes(const std::vector<int64_t>& sizes);
+
+}  // namespace internal
+
+// The samples of several datasets of one type, one dataset after another.
+//   data::ConcatDataset(std::vector{first, second})
+template <class Dataset>
+class ConcatDataset {
+ public:
+  using Sample = typename Dataset::Sample;
+
+  explicit ConcatDataset(std::vector<Dataset> datasets) : datasets_(std::move(datasets)) {
+    for (const Dataset& dataset : datasets_)
+      sizes_.push_back(dataset.size());
+  }
+
+  int64_t size() const {
+    int64_t total = 0;
+    for (const int64_t size : sizes_)
+      total += size;
+    return total;
+  }
+
+  Sample operator[](int64_t i) const {
+    const auto [part, index] = internal::find_part(sizes_, i);
+    return datasets_[part][index];
+  }
+
+ private:
+  std::vector<Dataset> datasets_;
+  std::vector<int64_t> sizes_;
+};
+
+// Sample i has the samples i of several datasets, whose samples are single tensors and whose sizes
+// are equal; otherwise InvalidArgument.
+//   for (auto [image, text] : DataLoader(StackDataset(images, texts))) …
+template <class... Datasets>
+class StackDataset {
+ public:
+  using Sample = std::tuple<typename Datasets::Sample...>;
+
+  explicit StackDataset(Datasets... datasets) : datasets_(std::move(datasets)...) {
+    std::apply([](const auto&... each) { internal::check_equal_sizes({each.size()...}); },
+               datasets_);
+  }
+
+  int64_t size() const { return std::get<0>(datasets_).size(); }
+
+  Sample operator[](int64_t i) const {
+    check_sample("StackDataset", i, size());
+    return std::apply([i](const auto&... each) { return Sample{each[i]...}; }, datasets_);
+  }
+
+ private:
+  static_assert((std::is_same_v<typename Datasets::Sample, Tensor> && ...),
+                "StackDataset takes datasets whose samples are single tensors");
+  std::tuple<Datasets...> datasets_;
+};
+
+}  // namespace flow::data

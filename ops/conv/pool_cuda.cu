@@ -220,14 +220,15 @@ DevicePool device_pool(const PoolShapes& shapes) {
   for (int64_t i = 0; i < leading; ++i)
     pool.planes *= shapes.x[i];
   for (const int64_t i : {0, 1}) {
-    (i == 0 ? pool.h : pool.w) = {.in = shapes.x[leading + i],
-                                  .out = shapes.y[leading + i],
-                                  .kernel = 1,
-                                  .stride = 1,
-                                  .padding = 0,
-                                  .step = 1,
-                                  .is_adaptive = true,
-                                  .counts_padding = false};
+    DevicePoolDim& dim = i == 0 ? pool.h : pool.w;
+    dim = DevicePoolDim{.in = shapes.x[leading + i],
+                        .out = shapes.y[leading + i],
+                        .kernel = 1,
+                        .stride = 1,
+                        .padding = 0,
+                        .step = 1,
+                        .is_adaptive = true,
+                        .counts_padding = false};
   }
   return pool;
 }

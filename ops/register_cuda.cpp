@@ -9,6 +9,7 @@ namespace ops {
 void register_activation_cuda(KernelTable& table);
 void register_adaptive_update_cuda(KernelTable& table);
 void register_attention_cuda(KernelTable& table);
+void register_attention_tiles_cuda(KernelTable& table);
 void register_batch_norm_cuda(KernelTable& table);
 void register_binary_cuda(KernelTable& table);
 void register_bitwise_cuda(KernelTable& table);
@@ -51,6 +52,7 @@ void register_cuda_kernels(KernelTable& table) {
   ops::register_activation_cuda(table);
   ops::register_adaptive_update_cuda(table);
   ops::register_attention_cuda(table);
+  ops::register_attention_tiles_cuda(table);
   ops::register_batch_norm_cuda(table);
   ops::register_binary_cuda(table);
   ops::register_bitwise_cuda(table);

@@ -1,10 +1,9 @@
-// Attention on CUDA devices. A warp takes a few queries and walks the keys they see, one at a time:
-// its lanes share the width, scores are joined by shuffles, and the softmax is kept running
-// (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"), so that scores are
-// never stored. Gradients compute scores again from logsumexp: dq by queries, dk and dv by keys,
-// each sum in a fixed order.
-#include "ops/kernel/rows_cuda.cuh"
-#include "ops/linear/attention_op.h"
+// Attention on CUDA devices, for operands that attention_tiles_cuda.cu does not take. A warp takes
+// a few queries and walks the keys they see, one at a time: its lanes share the width, scores are
+// joined by shuffles, and the softmax is kept running (Milakov and Gimelshein 2018, "Online
+// normalizer calculation for softmax"), so that scores are never stored. Gradients compute scores
+// again from logsumexp: dq by queries, dk and dv by keys, each sum in a fixed order.
+#include "ops/linear/attention_cuda.cuh"
 #include "ops/local_parts.h"
 
 namespace flow::ops {
@@ -12,32 +11,6 @@ namespace flow::ops {
 void register_attention_cuda(KernelTable& table);
 
 namespace {
-
-// Rows of the matrices of a batch, anywhere in memory.
-template <class T>
-struct Matrices {
-  T* data;
-  Places batch;
-  int64_t row_stride;
-  int64_t column_stride;
-  int64_t width;
-
-  explicit Matrices(const TensorView& view) : data(view.as<T>()) {
-    Shape size = view.shape();
-    Strides strides = view.strides();
-    const int64_t rows = size.size() - 2;
-    width = size[rows + 1];
-    row_stride = strides[rows];
-    column_stride = strides[rows + 1];
-    for (int i = 0; i < 2; ++i) {
-      size.erase(rows);
-      strides.erase(rows);
-    }
-    batch = Places(size, strides);
-  }
-
-  __device__ T* matrix(int64_t b) const { return data + batch(b); }
-};
 
 // The elements of a row that the lanes of a warp hold: column c is in lane c % 32.
 template <class C, int kSlots>
@@ -81,42 +54,6 @@ struct LaneRow {
     for (int i = 0; i < kSlots; ++i)
       sum += value[i] * other.value[i];
     return team.sum(sum);
-  }
-};
-
-// The sizes of the local parts, and their offsets among the logical queries and keys.
-struct AttentionSizes {
-  int64_t batch = 1;
-  int64_t queries = 0;
-  int64_t keys = 0;
-  int64_t first_query = 0;
-  int64_t first_key = 0;
-  bool is_causal = false;
-  double scale = 1;
-
-  AttentionSizes(const TensorMeta& q, const TensorMeta& k, const AttentionAttrs& attrs)
-      : is_causal(attrs.is_causal), scale(attrs.scale) {
-    const int64_t rows = q.dim() - 2;
-    queries = q.local_shape[rows];
-    keys = k.local_shape[rows];
-    first_query = q.local_begin[rows];
-    first_key = k.local_begin[rows];
-    for (int64_t i = 0; i < rows; ++i)
-      batch *= q.local_shape[i];
-  }
-
-  // The number of keys of this part that query `row` of this part sees.
-  __device__ int64_t visible_keys(int64_t row) const {
-    if (!is_causal) return keys;
-    const int64_t seen = first_query + row + 1 - first_key;
-    return seen < 0 ? 0 : seen < keys ? seen : keys;
-  }
-
-  // The first query that sees key `row`.
-  __device__ int64_t first_seeing(int64_t row) const {
-    if (!is_causal) return 0;
-    const int64_t first = first_key + row - first_query;
-    return first < 0 ? 0 : first;
   }
 };
 

@@ -30,7 +30,7 @@ struct dim3 {
       : x(in_x), y(in_y), z(in_z) {}
 };
 
-struct alignas(16) float4 {
+struct alignas(16) [[gnu::may_alias]] float4 {
   float x, y, z, w;
 };
 

@@ -138,7 +138,8 @@ RankDevice::RankDevice(int index)
       copy_(make_stream()),
       communication_(make_stream()),
       fault_(make_fault()),
-      allocator_(index, compute_) {}
+      allocator_(index, compute_),
+      uploads_(compute_) {}
 
 void RankDevice::make_current() const {
   make_current_index(index_);

@@ -8,6 +8,7 @@
 
 #include "core/context.h"
 #include "core/device/cuda_allocator.h"
+#include "core/device/cuda_upload.h"
 
 namespace flow::cuda {
 
@@ -40,6 +41,9 @@ class RankDevice {
 
   DeviceAllocator& allocator() { return allocator_; }
 
+  // Queues on the compute stream.
+  UploadRing& uploads() { return uploads_; }
+
   // Makes this device the calling thread's current CUDA device.
   void make_current() const;
   // Waits for all streams, then throws if a kernel found an invalid value.
@@ -58,6 +62,7 @@ class RankDevice {
   cudaStream_t communication_;
   Fault* fault_;
   DeviceAllocator allocator_;
+  UploadRing uploads_;
 };
 
 // Returns the device of a rank and makes it current on the calling thread. The first call selects

@@ -1,5 +1,3 @@
-#include <cstddef>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -47,36 +45,6 @@ PinnedCache& pinned_cache() {
   return instance;
 }
 
-// Small data goes to the device by way of pinned memory, one piece after another, so that the host
-// does not wait for the copy. The stream carries out the copies in order: when the memory is used
-// up, the host waits once for all of them.
-class Uploads {
- public:
-  static constexpr size_t kMostBytes = size_t{64} << 10;
-
-  void copy(RankContext& rank, cudaStream_t stream, void* target, const void* source,
-            size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    if (!memory_) memory_ = allocate_staging(rank, kCapacity);
-    if (used_ + bytes > kCapacity) {
-      FLOW_CUDA_CALL(cudaStreamSynchronize(stream));
-      used_ = 0;
-    }
-    std::byte* piece = static_cast<std::byte*>(memory_->data()) + used_;
-    used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    std::memcpy(piece, source, bytes);
-    FLOW_CUDA_CALL(cudaMemcpyAsync(target, piece, bytes, cudaMemcpyHostToDevice, stream));
-  }
-
- private:
-  static constexpr size_t kCapacity = size_t{1} << 20;
-  static constexpr size_t kAlignment = 64;
-
-  std::mutex mutex_;
-  Ref<Storage> memory_;  // guarded by mutex_
-  size_t used_ = 0;      // guarded by mutex_
-};
-
 }  // namespace
 
 Ref<Storage> allocate_storage(RankContext& rank, DeviceType device, size_t bytes) {
@@ -100,12 +68,11 @@ Ref<Storage> allocate_staging(RankContext& rank, size_t bytes) {
 void copy_bytes(RankContext& rank, void* target, DeviceType target_device, const void* source,
                 DeviceType source_device, size_t bytes) {
   if (bytes == 0) return;
-  const cuda::RankDevice& owner = cuda::rank_device(rank);
+  cuda::RankDevice& owner = cuda::rank_device(rank);
   const cudaStream_t stream = owner.compute_stream();
   const bool goes_up = target_device == DeviceType::kCuda && source_device == DeviceType::kCpu;
-  if (goes_up && bytes <= Uploads::kMostBytes) {
-    rank.slot<Uploads>().copy(rank, stream, target, source, bytes);
-    return;
+  if (goes_up && bytes <= cuda::UploadRing::kMostBytes) {
+    return owner.uploads().copy(target, source, bytes);
   }
   FLOW_CUDA_CALL(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream));
   const bool is_on_device = target_device == DeviceType::kCuda && source_device == target_device;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/context.h"
+#include "core/device/cuda.h"
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_launch.h"
 #include "core/device/device_memory.h"
@@ -115,6 +116,35 @@ TEST(CudaEmulator, WorkRunsWhenItIsWaitedFor) {
   *number = 2;
 
   EXPECT_EQ(read(y, 1), std::vector<int>{2});
+}
+
+TEST(CudaEmulator, SmallCopiesToTheDeviceAreNotWaitedFor) {
+  const Ref<Storage> y = allocate_storage(rank(), DeviceType::kCuda, sizeof(int));
+  cuda::synchronize();
+  bool has_run = false;
+  FLOW_CUDA_CALL(cuda_emulator::enqueue(stream(), [&] { has_run = true; }));
+  int number = 7;
+
+  copy_bytes(rank(), y->data(), DeviceType::kCuda, &number, DeviceType::kCpu, sizeof(int));
+
+  EXPECT_FALSE(has_run);
+  number = 8;
+  EXPECT_EQ(read(y, 1), std::vector<int>{7});
+  EXPECT_TRUE(has_run);
+}
+
+// Together they have several times the bytes of the memory that they pass through.
+TEST(CudaEmulator, ManySmallCopiesKeepTheirValues) {
+  constexpr size_t kCount = 10000;
+  std::vector<Ref<Storage>> blocks;
+  for (int i = 0; i < 40; ++i) {
+    const std::vector<int> numbers(kCount, i);
+    blocks.push_back(allocate_storage(rank(), DeviceType::kCuda, kCount * sizeof(int)));
+    copy_bytes(rank(), blocks.back()->data(), DeviceType::kCuda, numbers.data(), DeviceType::kCpu,
+               kCount * sizeof(int));
+  }
+  for (int i = 0; i < 40; ++i)
+    EXPECT_EQ(read(blocks[static_cast<size_t>(i)], kCount), std::vector<int>(kCount, i));
 }
 
 TEST(CudaEmulator, MemoryRunsOutAtTheLimit) {

@@ -32,9 +32,44 @@ __global__ void copy_strided(DeviceLoop<2> loop, To* y, const From* x) {
   }
 }
 
+// Copies runs of 16 bytes if both sides are made of them.
+bool copy_units(const KernelContext& ctx, DeviceLoop<2> loop, size_t element_bytes) {
+  BoxDim dims[kMaxDims];
+  for (int d = 0; d < loop.num_dims; ++d) {
+    dims[loop.num_dims - 1 - d] = {&loop.size[d], {&loop.stride[d][0], &loop.stride[d][1]}};
+  }
+  const auto per_unit = static_cast<int64_t>(sizeof(Bytes16) / element_bytes);
+  if (!join_into_units(dims, loop.num_dims, per_unit, ctx.out(0).data, source_of(ctx).data)) {
+    return false;
+  }
+  loop.numel /= per_unit;
+  cuda::launch(copy_strided<Bytes16, Bytes16>, cuda::blocks_for(loop.numel), cuda::kBlockThreads, 0,
+               cuda::stream_of(ctx), loop, reinterpret_cast<Bytes16*>(ctx.out(0).data),
+               reinterpret_cast<const Bytes16*>(source_of(ctx).data));
+  return true;
+}
+
+template <class To>
+struct ConvertTo {
+  template <class C>
+  __device__ DeviceCompute<To> operator()(C x) const {
+    return convert<DeviceCompute<To>>(x);
+  }
+};
+
 template <class To, class From>
 void run_copy(const KernelContext& ctx) {
-  const auto loop = device_loop<2>(ctx.state_as<LoopNest>());
+  const auto& state = ctx.state_as<LoopNest>();
+  const auto loop = device_loop<2>(state);
+  if constexpr (std::is_same_v<To, From>) {
+    if (loop.numel > 0 && copy_units(ctx, loop, sizeof(To))) return;
+  } else if constexpr (is_floating(dtype_of<To>) && is_floating(dtype_of<From>)) {
+    if (state.is_flat()) {
+      return internal::launch_flat(cuda::stream_of(ctx), loop.numel, ConvertTo<To>(),
+                                   ctx.out(0).as<To>(),
+                                   static_cast<const From*>(source_of(ctx).as<From>()));
+    }
+  }
   cuda::launch(copy_strided<To, From>, cuda::blocks_for(loop.numel), cuda::kBlockThreads, 0,
                cuda::stream_of(ctx), loop, ctx.out(0).as<To>(), source_of(ctx).as<From>());
 }

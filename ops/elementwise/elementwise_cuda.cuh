@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "ops/kernel/element_cuda.cuh"
+#include "ops/kernel/pack_cuda.cuh"
 #include "ops/kernel/strided_loop.h"
 
 namespace flow::ops {
@@ -63,10 +63,32 @@ __device__ inline DeviceOffsets<kOperands> offsets_of(const DeviceLoop<kOperands
 
 namespace internal {
 
+// f of each element of the packs.
+template <class Y, int kCount, class F, class... X>
+__device__ inline Pack<Y, kCount> apply_to_packs(const F& f, const Pack<X, kCount>... x) {
+  Pack<Y, kCount> y;
+  FLOW_UNROLL
+  for (int j = 0; j < kCount; ++j)
+    y.element[j] = narrow<Y>(static_cast<DeviceCompute<Y>>(f(widen(x.element[j])...)));
+  return y;
+}
+
+// The first elements are handled as packs; there are none if an operand is not aligned.
 template <class F, class Y, class... X>
-__global__ void elementwise_flat(int64_t n, F f, Y* y, const X*... x) {
-  for (int64_t i = grid_thread(); i < n; i += grid_threads())
+__global__ void elementwise_flat(int64_t n, int64_t packs, F f, Y* y, const X*... x) {
+  constexpr int kCount = kPackCount<Y, X...>;
+  for (int64_t i = grid_thread(); i < packs; i += grid_threads())
+    store_pack(y, i, apply_to_packs<Y, kCount>(f, load_pack<kCount>(x, i)...));
+  for (int64_t i = packs * kCount + grid_thread(); i < n; i += grid_threads())
     y[i] = narrow<Y>(static_cast<DeviceCompute<Y>>(f(widen(x[i])...)));
+}
+
+template <class F, class Y, class... X>
+void launch_flat(cudaStream_t stream, int64_t n, const F& f, Y* y, const X*... x) {
+  constexpr int kCount = kPackCount<Y, X...>;
+  const int64_t packs = are_aligned(kCount, y, x...) ? n / kCount : 0;
+  cuda::launch(elementwise_flat<F, Y, X...>, cuda::blocks_for(std::max(packs, n - packs * kCount)),
+               cuda::kBlockThreads, 0, stream, n, packs, f, y, x...);
 }
 
 template <class... X>
@@ -117,17 +139,16 @@ void run_elementwise(const KernelContext& ctx, const F& f, std::index_sequence<k
   const auto& state = ctx.state_as<LoopNest>();
   const cudaStream_t stream = cuda::stream_of(ctx);
   const int64_t numel = state.rows * state.inner;
-  const unsigned blocks = cuda::blocks_for(numel);
   // Integers take the general loop, because they are rare and each form adds code to compile.
   if constexpr ((is_floating(dtype_of<Y>) || ... || is_floating(dtype_of<X>))) {
     if (state.is_flat()) {
-      cuda::launch(elementwise_flat<F, Y, X...>, blocks, cuda::kBlockThreads, 0, stream, numel, f,
-                   ctx.out(0).as<Y>(), ctx.inputs[kInput].as<X>()...);
+      launch_flat(stream, numel, f, ctx.out(0).as<Y>(),
+                  static_cast<const X*>(ctx.inputs[kInput].as<X>())...);
       return;
     }
   }
-  cuda::launch(elementwise_strided<F, Y, X...>, blocks, cuda::kBlockThreads, 0, stream,
-               device_loop<1 + sizeof...(X)>(state), f, ctx.out(0).as<Y>(),
+  cuda::launch(elementwise_strided<F, Y, X...>, cuda::blocks_for(numel), cuda::kBlockThreads, 0,
+               stream, device_loop<1 + sizeof...(X)>(state), f, ctx.out(0).as<Y>(),
                device_pointers<X...>(ctx.inputs[kInput].as<X>()...));
 }
 

@@ -9,6 +9,18 @@
 #include "core/device/cuda_launch.h"
 #include "core/dtype.h"
 
+// Unroll the loop that follows: whole, so that it can index registers, or by some steps, so that
+// their loads are under way together.
+#if defined(__CUDACC__)
+#define FLOW_UNROLL _Pragma("unroll")
+#define FLOW_UNROLL_4 _Pragma("unroll 4")
+#define FLOW_UNROLL_16 _Pragma("unroll 16")
+#else
+#define FLOW_UNROLL
+#define FLOW_UNROLL_4
+#define FLOW_UNROLL_16
+#endif
+
 namespace flow::ops {
 
 // The type in which elements of type T are computed.

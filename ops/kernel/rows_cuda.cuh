@@ -156,10 +156,13 @@ struct Team {
   }
 };
 
+inline constexpr unsigned kMostThreads = 1024;  // of a block
+
 // If there are more rows than blocks, the blocks step through the rows. Teams of one warp share a
-// block, whose y dim counts them.
+// block, whose y dim counts them. Without the bound, the compiler may give a thread more registers
+// than kMostThreads threads can have.
 template <class F>
-__global__ void team_kernel(F f, int64_t rows) {
+__global__ void __launch_bounds__(kMostThreads) team_kernel(F f, int64_t rows) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows;
        row += step)
@@ -172,7 +175,7 @@ template <class F>
 void for_each_row(const KernelContext& ctx, int64_t rows, int64_t size, const F& f) {
   if (rows == 0) return;
   unsigned threads = 32;
-  while (threads < 1024 && int64_t{threads} * 4 < size)
+  while (threads < kMostThreads && int64_t{threads} * 4 < size)
     threads *= 2;
   const unsigned teams = threads == 32 ? 4 : 1;
   const int64_t blocks = std::min(kMaxBlocks, (rows + teams - 1) / teams);

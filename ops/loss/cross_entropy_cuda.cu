@@ -1,7 +1,7 @@
 // Classification losses on CUDA devices. A team of threads handles the classes of a target. Losses
 // of a sum are stored as doubles and added up by one team, so that the order is fixed.
 #include "ops/kernel/fault_cuda.cuh"
-#include "ops/kernel/rows_cuda.cuh"
+#include "ops/kernel/held_row_cuda.cuh"
 #include "ops/loss/cross_entropy_op.h"
 
 namespace flow::ops {
@@ -163,9 +163,45 @@ struct NllLossBackward {
   }
 };
 
+// The largest of some numbers, and the sum of exp(number - largest), kept while numbers are added
+// (Milakov and Gimelshein 2018).
+template <class C>
+struct RunningSum {
+  C largest = -std::numeric_limits<C>::infinity();
+  C total = 0;
+
+  // The largest number, or 0 if all numbers are -infinity.
+  static __device__ C base_of(C largest) {
+    return largest == -std::numeric_limits<C>::infinity() ? C{0} : largest;
+  }
+
+  template <int kCount>
+  __device__ void add(const C (&numbers)[kCount]) {
+    C most = largest;
+    FLOW_UNROLL
+    for (int j = 0; j < kCount; ++j)
+      most = most < numbers[j] ? numbers[j] : most;
+    const C base = base_of(most);
+    if (largest < most) total *= std::exp(largest - base);
+    largest = most;
+    FLOW_UNROLL
+    for (int j = 0; j < kCount; ++j)
+      total += std::exp(numbers[j] - base);
+  }
+
+  static __device__ RunningSum join(const RunningSum& a, const RunningSum& b) {
+    RunningSum sum;
+    sum.largest = a.largest < b.largest ? b.largest : a.largest;
+    const C base = base_of(sum.largest);
+    sum.total = a.total * std::exp(a.largest - base) + b.total * std::exp(b.largest - base);
+    return sum;
+  }
+};
+
 template <class T>
 struct CrossEntropy {
   const T* x;
+  bool is_packed;  // rows of neighbours can be read as packs
   Wide<T>* lse_out;
   ClassSlices slices;
   Targets targets;
@@ -177,16 +213,26 @@ struct CrossEntropy {
   __device__ void operator()(int64_t i, Threads threads) const {
     using C = Wide<T>;
     const T* own = x + slices.begin(i);
-    C largest = -std::numeric_limits<C>::infinity();
-    for (int64_t c = threads.first(); c < slices.size; c += threads.step()) {
-      const C value = widen(own[c * slices.inner]);
-      largest = largest < value ? value : largest;
+    constexpr int kCount = kPackCount<T>;
+    constexpr C kNothing = -std::numeric_limits<C>::infinity();
+    RunningSum<C> sum;
+    if (slices.inner == 1) {
+      for (int64_t c = threads.first() * kCount; c < slices.size; c += threads.step() * kCount) {
+        const auto pack = load_elements(own, c, slices.size, is_packed);
+        C numbers[kCount];
+        FLOW_UNROLL
+        for (int j = 0; j < kCount; ++j)
+          numbers[j] = c + j < slices.size ? widen(pack.element[j]) : kNothing;
+        sum.add(numbers);
+      }
+    } else {
+      for (int64_t c = threads.first(); c < slices.size; c += threads.step())
+        sum.add({widen(own[c * slices.inner])});
     }
-    largest = threads.reduce(largest, [](C a, C b) { return a < b ? b : a; });
-    C total = 0;
-    for (int64_t c = threads.first(); c < slices.size; c += threads.step())
-      total += std::exp(widen(own[c * slices.inner]) - largest);
-    const C lse = largest + std::log(threads.sum(total));
+    sum = threads.reduce(sum, [](const RunningSum<C>& a, const RunningSum<C>& b) {
+      return RunningSum<C>::join(a, b);
+    });
+    const C lse = sum.largest + std::log(sum.total);
     double even = 0;
     if (smoothing != 0) {
       for (int64_t c = threads.first(); c < slices.size; c += threads.step())
@@ -213,6 +259,7 @@ struct CrossEntropyBackward {
   const T* x;
   const Wide<T>* lse;
   T* dx;
+  bool is_packed;  // rows of neighbours can be read and written as packs
   ClassSlices slices;
   Targets targets;
   Weights<T> weights;
@@ -233,13 +280,28 @@ struct CrossEntropyBackward {
     const C on_target = (1 - smoothing) * weights(target);
     const C gradient = dy[i * dy_step];
     const C shift = lse[i];
-    for (int64_t held = threads.first(); held < slices.size; held += threads.step()) {
+    const auto slope_of = [&](T element, int64_t held) {
       const int64_t c = slices.first_class + held;
-      const int64_t at = begin + held * slices.inner;
-      C slope = (on_target + even_total) * std::exp(widen(x[at]) - shift);
+      C slope = (on_target + even_total) * std::exp(widen(element) - shift);
       if (even != 0) slope -= even * weights(c);
       if (c == target) slope -= on_target;
-      dx[at] = narrow<T>(gradient * slope);
+      return narrow<T>(gradient * slope);
+    };
+    if (slices.inner > 1 || !is_packed) {
+      for (int64_t held = threads.first(); held < slices.size; held += threads.step()) {
+        const int64_t at = begin + held * slices.inner;
+        dx[at] = slope_of(x[at], held);
+      }
+      return;
+    }
+    constexpr int kCount = kPackCount<T>;
+    for (int64_t held = threads.first() * kCount; held < slices.size;
+         held += threads.step() * kCount) {
+      auto pack = load_pack<kCount>(x + begin + held, 0);
+      FLOW_UNROLL
+      for (int j = 0; j < kCount; ++j)
+        pack.element[j] = slope_of(pack.element[j], held + j);
+      store_pack(dx + begin + held, 0, pack);
     }
   }
 };
@@ -298,10 +360,10 @@ void cross_entropy(const KernelContext& ctx) {
     const Losses<C> losses(ctx, ctx.in(1).numel());
     for_each_slice(
         ctx, ctx.in(1).numel(), slices.size, slices.inner,
-        CrossEntropy<T>{x.as<T>(), ctx.out(1).as<C>(), slices,
-                        Targets(ctx, target, 1, "cross_entropy"), Weights<T>(ctx, weight, 2),
-                        static_cast<C>(ctx.attrs_as<ClassLossAttrs>().label_smoothing),
-                        losses.target()});
+        CrossEntropy<T>{
+            x.as<T>(), has_packed_rows(x.as<T>(), slices.size), ctx.out(1).as<C>(), slices,
+            Targets(ctx, target, 1, "cross_entropy"), Weights<T>(ctx, weight, 2),
+            static_cast<C>(ctx.attrs_as<ClassLossAttrs>().label_smoothing), losses.target()});
     losses.finish();
   });
 }
@@ -318,8 +380,10 @@ void cross_entropy_backward(const KernelContext& ctx) {
     for_each_slice(
         ctx, ctx.in(2).numel(), slices.size, slices.inner,
         CrossEntropyBackward<T>{
-            dy.as<C>(), gradient_step(ctx, 2), x.as<T>(), lse.as<C>(), ctx.out(0).as<T>(), slices,
-            Targets(ctx, target, 2, "cross_entropy"), Weights<T>(ctx, weight, 4),
+            dy.as<C>(), gradient_step(ctx, 2), x.as<T>(), lse.as<C>(), ctx.out(0).as<T>(),
+            has_packed_rows(x.as<T>(), slices.size) &&
+                has_packed_rows(ctx.out(0).as<T>(), slices.size),
+            slices, Targets(ctx, target, 2, "cross_entropy"), Weights<T>(ctx, weight, 4),
             static_cast<C>(ctx.attrs_as<ClassLossAttrs>().label_smoothing)});
   });
 }

@@ -1,8 +1,8 @@
-// layer_norm and rms_norm on CUDA devices. A team of threads handles each row, which is read from
-// memory once and then, from cache, for its mean, its variance and its result. The gradients of the
+// layer_norm and rms_norm on CUDA devices. A team of threads handles each row, which it holds in
+// registers, or reads again from cache if it is very long. The gradients of the
 // parameters are added up by blocks of rows, then over blocks, in an order that depends only on the
 // shape.
-#include "ops/kernel/rows_cuda.cuh"
+#include "ops/kernel/held_row_cuda.cuh"
 #include "ops/local_parts.h"
 #include "ops/norm/norm_op.h"
 
@@ -70,6 +70,100 @@ struct NormRow {
   }
 };
 
+template <class T, bool kCenters>
+__device__ RowStatistics<Wide<T>> statistics_of(HeldRow<T>& row, int64_t size, double eps,
+                                                Team team) {
+  using C = Wide<T>;
+  const C count = static_cast<C>(size);
+  C mean = 0;
+  if constexpr (kCenters) {
+    row.for_each(size, team, [&](C value, int64_t) { mean += value; });
+    mean = team.sum(mean) / count;
+  }
+  C square = 0;
+  row.for_each(size, team, [&](C value, int64_t) { square += (value - mean) * (value - mean); });
+  return {mean, C{1} / std::sqrt(team.sum(square) / count + static_cast<C>(eps))};
+}
+
+template <class T, bool kCenters>
+struct NormHeldRow {
+  const T* x;
+  const T* weight;
+  const T* bias;
+  T* y;
+  int64_t size;
+  double eps;
+  bool is_packed;
+
+  __device__ void operator()(int64_t row, Team team) const {
+    using C = Wide<T>;
+    HeldRow<T> held;
+    held.load(x + row * size, size, is_packed, team, 0);
+    const RowStatistics<C> s = statistics_of<T, kCenters>(held, size, eps, team);
+    for_held_packs<T>(size, team, [&](int64_t at, int slot) {
+      Pack<T, HeldRow<T>::kCount> factor = {}, shift = {};
+      if (weight != nullptr) factor = load_elements(weight, at, size, is_packed);
+      if (bias != nullptr) shift = load_elements(bias, at, size, is_packed);
+      FLOW_UNROLL
+      for (int j = 0; j < HeldRow<T>::kCount; ++j) {
+        C h = (held.value[slot][j] - s.mean) * s.scale;
+        if (weight != nullptr) h *= widen(factor.element[j]);
+        if (bias != nullptr) h += widen(shift.element[j]);
+        held.value[slot][j] = h;
+      }
+    });
+    held.store(y + row * size, size, is_packed, team);
+  }
+};
+
+template <class T, bool kCenters>
+struct NormBackwardHeldRow {
+  const T* dy;
+  const T* x;
+  const T* weight;
+  T* dx;
+  RowStatistics<Wide<T>>* statistics;
+  int64_t size;
+  double eps;
+  bool is_packed;
+
+  __device__ void operator()(int64_t row, Team team) const {
+    using C = Wide<T>;
+    constexpr int kCount = HeldRow<T>::kCount;
+    HeldRow<T> held, gradient;
+    held.load(x + row * size, size, is_packed, team, 0);
+    gradient.load(dy + row * size, size, is_packed, team, 0);
+    const RowStatistics<C> s = statistics_of<T, kCenters>(held, size, eps, team);
+    if (team.leads()) statistics[row] = s;
+    C sum_g = 0;
+    C sum_gh = 0;
+    for_held_packs<T>(size, team, [&](int64_t at, int slot) {
+      Pack<T, kCount> factor = {};
+      if (weight != nullptr) factor = load_elements(weight, at, size, is_packed);
+      FLOW_UNROLL
+      for (int j = 0; j < kCount; ++j) {
+        C& g = gradient.value[slot][j];  // 0 after the end of the row
+        C& h = held.value[slot][j];
+        if (weight != nullptr) g *= widen(factor.element[j]);
+        h = (h - s.mean) * s.scale;
+        sum_g += g;
+        sum_gh += g * h;
+      }
+    });
+    const C count = static_cast<C>(size);
+    const C mean_g = kCenters ? team.sum(sum_g) / count : C{0};
+    const C mean_gh = team.sum(sum_gh) / count;
+    for_held_packs<T>(size, team, [&](int64_t, int slot) {
+      FLOW_UNROLL
+      for (int j = 0; j < kCount; ++j) {
+        C& h = held.value[slot][j];
+        h = s.scale * ((gradient.value[slot][j] - mean_g) - h * mean_gh);
+      }
+    });
+    held.store(dx + row * size, size, is_packed, team);
+  }
+};
+
 // dx of a row; keeps its statistics for the gradients of the parameters.
 template <class T, bool kCenters>
 struct NormBackwardRow {
@@ -126,6 +220,7 @@ struct ParameterBlockSums {
     const int64_t end = std::min(rows, (block + 1) * block_rows);
     C dweight = 0;
     C dbias = 0;
+    FLOW_UNROLL_16
     for (int64_t row = block * block_rows; row < end; ++row) {
       const RowStatistics<C> s = statistics[row];
       const C g = widen(dy[row * size + column]);
@@ -146,6 +241,7 @@ struct AddBlocks {
 
   __device__ void operator()(int64_t column) const {
     Wide<T> total = 0;
+    FLOW_UNROLL_16
     for (int64_t block = 0; block < blocks; ++block)
       total += sums[block * size + column];
     target[column] = narrow<T>(total);
@@ -160,6 +256,17 @@ void norm(const KernelContext& ctx) {
   const DenseInput weight(ctx, 1);
   const DenseInput bias(ctx, kCenters ? 2 : 1);
   dispatch_floating(ctx.in(0).meta->dtype, [&]<class T>() {
+    if (sizes.size <= kMostHeld<T>) {
+      const T* shift = kCenters ? bias.as<T>() : nullptr;
+      const bool is_packed =
+          has_packed_rows(x.as<T>(), sizes.size) && has_packed_rows(weight.as<T>(), sizes.size) &&
+          has_packed_rows(shift, sizes.size) && has_packed_rows(ctx.out(0).as<T>(), sizes.size);
+      for_each_held_row<T>(
+          ctx, sizes.rows, sizes.size,
+          NormHeldRow<T, kCenters>{x.as<T>(), weight.as<T>(), shift, ctx.out(0).as<T>(), sizes.size,
+                                   attrs.eps, is_packed});
+      return;
+    }
     for_each_row(ctx, sizes.rows, sizes.size,
                  NormRow<T, kCenters>{x.as<T>(), weight.as<T>(), kCenters ? bias.as<T>() : nullptr,
                                       ctx.out(0).as<T>(), sizes.size, attrs.eps});
@@ -182,10 +289,21 @@ void norm_backward(const KernelContext& ctx) {
     const ScratchArray<RowStatistics<C>> statistics(ctx, sizes.rows);
     const ScratchArray<C> weight_sums(ctx, blocks * sizes.size);
     const ScratchArray<C> bias_sums(ctx, blocks * sizes.size);
-    for_each_row(
-        ctx, sizes.rows, sizes.size,
-        NormBackwardRow<T, kCenters>{dy.as<T>(), x.as<T>(), weight.as<T>(), ctx.out(0).as<T>(),
-                                     statistics.data(), sizes.size, attrs.eps});
+    if (sizes.size <= kMostHeld<T>) {
+      const bool is_packed = has_packed_rows(x.as<T>(), sizes.size) &&
+                             has_packed_rows(dy.as<T>(), sizes.size) &&
+                             has_packed_rows(weight.as<T>(), sizes.size) &&
+                             has_packed_rows(ctx.out(0).as<T>(), sizes.size);
+      for_each_held_row<T>(ctx, sizes.rows, sizes.size,
+                           NormBackwardHeldRow<T, kCenters>{dy.as<T>(), x.as<T>(), weight.as<T>(),
+                                                            ctx.out(0).as<T>(), statistics.data(),
+                                                            sizes.size, attrs.eps, is_packed});
+    } else {
+      for_each_row(
+          ctx, sizes.rows, sizes.size,
+          NormBackwardRow<T, kCenters>{dy.as<T>(), x.as<T>(), weight.as<T>(), ctx.out(0).as<T>(),
+                                       statistics.data(), sizes.size, attrs.eps});
+    }
     for_each_element(
         ctx, blocks * sizes.size,
         ParameterBlockSums<T>{dy.as<T>(), x.as<T>(), statistics.data(), weight_sums.data(),

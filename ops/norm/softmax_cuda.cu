@@ -1,6 +1,7 @@
 // Softmax on CUDA devices. A team of threads handles each slice, or one thread if slices are
-// interleaved in memory. A slice is read three times, from cache after the first.
-#include "ops/kernel/rows_cuda.cuh"
+// interleaved in memory. A contiguous slice is held in registers if it is not too long; others are
+// read three times, from cache after the first.
+#include "ops/kernel/held_row_cuda.cuh"
 #include "ops/local_parts.h"
 #include "ops/norm/softmax_op.h"
 
@@ -39,6 +40,71 @@ struct SoftmaxSlice {
 };
 
 template <class T, bool kLog>
+struct SoftmaxHeldRow {
+  const T* x;
+  T* y;
+  int64_t size;
+  bool is_packed;
+
+  __device__ void operator()(int64_t row, Team team) const {
+    using C = Wide<T>;
+    const C nothing = -std::numeric_limits<C>::infinity();
+    HeldRow<T> held;
+    held.load(x + row * size, size, is_packed, team, nothing);
+    C largest = nothing;
+    held.for_each(size, team,
+                  [&](C value, int64_t) { largest = largest < value ? value : largest; });
+    largest = team.reduce(largest, [](C a, C b) { return a < b ? b : a; });
+    C total = 0;
+    held.for_each(size, team, [&](C& value, int64_t) {
+      value -= largest;
+      const C weight = std::exp(value);
+      if (!kLog) value = weight;
+      total += weight;
+    });
+    total = team.sum(total);
+    const C factor = kLog ? std::log(total) : C{1} / total;
+    held.for_each(size, team,
+                  [&](C& value, int64_t) { value = kLog ? value - factor : value * factor; });
+    held.store(y + row * size, size, is_packed, team);
+  }
+};
+
+template <class T, bool kLog>
+struct SoftmaxBackwardHeldRow {
+  const T* dy;
+  const T* y;
+  T* dx;
+  int64_t size;
+  bool is_packed;
+
+  __device__ void operator()(int64_t row, Team team) const {
+    using C = Wide<T>;
+    HeldRow<T> gradient, held;
+    gradient.load(dy + row * size, size, is_packed, team, 0);
+    held.load(y + row * size, size, is_packed, team, 0);
+    C total = 0;
+    for_held_packs<T>(size, team, [&](int64_t, int slot) {
+      FLOW_UNROLL
+      for (int j = 0; j < HeldRow<T>::kCount; ++j) {
+        const C u = gradient.value[slot][j];
+        total += kLog ? u : u * held.value[slot][j];
+      }
+    });
+    total = team.sum(total);
+    for_held_packs<T>(size, team, [&](int64_t, int slot) {
+      FLOW_UNROLL
+      for (int j = 0; j < HeldRow<T>::kCount; ++j) {
+        const C u = gradient.value[slot][j];
+        const C v = held.value[slot][j];
+        held.value[slot][j] = kLog ? u - std::exp(v) * total : (u - total) * v;
+      }
+    });
+    held.store(dx + row * size, size, is_packed, team);
+  }
+};
+
+template <class T, bool kLog>
 struct SoftmaxBackwardSlice {
   const T* dy;
   const T* y;
@@ -73,6 +139,21 @@ void run(const KernelContext& ctx) {
   if (x.numel() == 0) return;
   dispatch_floating(x.meta->dtype, [&]<class T>() {
     T* out = ctx.out(0).as<T>();
+    const int64_t size = slices.size;
+    if (slices.inner == 1 && size <= kMostHeld<T>) {
+      const T* source = first.as<T>();
+      bool is_packed = has_packed_rows(source, size) && has_packed_rows(out, size);
+      if constexpr (kBackward) {
+        const T* y = second.as<T>();
+        is_packed = is_packed && has_packed_rows(y, size);
+        for_each_held_row<T>(ctx, slices.outer, size,
+                             SoftmaxBackwardHeldRow<T, kLog>{source, y, out, size, is_packed});
+      } else {
+        for_each_held_row<T>(ctx, slices.outer, size,
+                             SoftmaxHeldRow<T, kLog>{source, out, size, is_packed});
+      }
+      return;
+    }
     if constexpr (kBackward) {
       for_each_slice(ctx, slices.count(), slices.size, slices.inner,
                      SoftmaxBackwardSlice<T, kLog>{first.as<T>(), second.as<T>(), out, slices});

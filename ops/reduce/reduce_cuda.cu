@@ -1,7 +1,7 @@
 // CUDA kernels of ops/reduce/reduce.h. The order in which elements are combined depends only on the
 // shape: the threads of a block combine theirs first, then, if a result has many elements, the
 // pieces are combined one after the other.
-#include "ops/kernel/element_cuda.cuh"
+#include "ops/kernel/pack_cuda.cuh"
 #include "ops/reduce/reduce_op.h"
 #include "ops/reduce/reduce_rows.h"
 
@@ -9,7 +9,14 @@ namespace flow::ops {
 
 namespace {
 
-constexpr int64_t kPiece = 8192;  // elements of a result that one block joins
+// The elements of a result that one block joins: at least kLeastPiece, more if there would be more
+// than kMostPieces.
+#if defined(__CUDACC__)
+constexpr int64_t kLeastPiece = 8192;
+#else
+constexpr int64_t kLeastPiece = 64;  // emulated: small inputs have pieces too
+#endif
+constexpr int64_t kMostPieces = 2048;
 
 // Sums and products use float for the 16-bit types too, as everywhere on the device.
 template <class T>
@@ -44,6 +51,8 @@ struct DeviceReduction {
   int64_t kept_numel = 0;
   int64_t reduced_numel = 0;
   int64_t pieces = 1;
+  int64_t piece = 0;      // elements of each piece but the last
+  bool is_dense = false;  // the elements of a result are neighbours
   double divisor = 1;
 };
 
@@ -94,21 +103,48 @@ __device__ typename Gather::Gathered join_block(typename Gather::Gathered value)
   return shared[0];
 }
 
+// Joins elements begin to end of a result, those of this thread. A thread takes as many neighbours
+// at a time as a pack has, whether they are loaded as a pack or not, so that the order is the same.
+template <class T, class Gather>
+__device__ typename Gather::Gathered join_own(const DeviceReduction& state, const T* base,
+                                              int64_t begin, int64_t end) {
+  auto value = Gather::start();
+  if (!state.is_dense) {
+    FLOW_UNROLL_4
+    for (int64_t i = begin + threadIdx.x; i < end; i += cuda::kBlockThreads)
+      value = Gather::join(value, taken<Gather>(base[in_offset(state.reduced, i)]));
+    return value;
+  }
+  constexpr int kCount = kPackCount<T>;
+  constexpr int64_t kStep = int64_t{cuda::kBlockThreads} * kCount;
+  int64_t i = begin + int64_t{threadIdx.x} * kCount;
+  if (reinterpret_cast<uintptr_t>(base + begin) % sizeof(Pack<T, kCount>) == 0) {
+    FLOW_UNROLL_4
+    for (; i + kCount <= end; i += kStep) {
+      const auto pack = load_pack<kCount>(base + i, 0);
+      FLOW_UNROLL
+      for (int j = 0; j < kCount; ++j)
+        value = Gather::join(value, taken<Gather>(pack.element[j]));
+    }
+  }
+  for (; i < end; i += kStep) {
+    for (int64_t j = i; j < end && j < i + kCount; ++j)
+      value = Gather::join(value, taken<Gather>(base[j]));
+  }
+  return value;
+}
+
 template <class T, class Gather>
 __global__ void join_pieces(DeviceReduction state, const T* x, typename Gather::Gathered* partial,
                             typename Gather::Result* y) {
   for (int64_t task = blockIdx.x; task < state.kept_numel * state.pieces; task += gridDim.x) {
     const int64_t kept = task / state.pieces;
     const int64_t piece = task % state.pieces;
-    const int64_t begin = piece * kPiece;
-    const int64_t end = state.pieces == 1 || begin + kPiece > state.reduced_numel
-                            ? state.reduced_numel
-                            : begin + kPiece;
+    const int64_t begin = piece * state.piece;
+    const int64_t end =
+        begin + state.piece > state.reduced_numel ? state.reduced_numel : begin + state.piece;
     const T* base = x + in_offset(state.kept, kept);
-    auto value = Gather::start();
-    for (int64_t i = begin + threadIdx.x; i < end; i += cuda::kBlockThreads)
-      value = Gather::join(value, taken<Gather>(base[in_offset(state.reduced, i)]));
-    value = join_block<Gather>(value);
+    const auto value = join_block<Gather>(join_own<T, Gather>(state, base, begin, end));
     if (threadIdx.x == 0) {
       if (state.pieces > 1) {
         partial[task] = value;
@@ -134,6 +170,7 @@ __global__ void join_columns(DeviceReduction state, const T* x, typename Gather:
     const int64_t end = begin + each > state.reduced_numel ? state.reduced_numel : begin + each;
     const T* base = x + in_offset(state.kept, kept);
     auto value = Gather::start();
+    FLOW_UNROLL_16
     for (int64_t i = begin; i < end; ++i)
       value = Gather::join(value, taken<Gather>(base[in_offset(state.reduced, i)]));
     if (state.pieces > 1) {
@@ -149,9 +186,25 @@ __global__ void join_partials(DeviceReduction state, const typename Gather::Gath
                               typename Gather::Result* y) {
   for (int64_t kept = grid_thread(); kept < state.kept_numel; kept += grid_threads()) {
     auto value = Gather::start();
+    FLOW_UNROLL_16
     for (int64_t piece = 0; piece < state.pieces; ++piece)
       value = Gather::join(value, partial[kept * state.pieces + piece]);
     y[out_offset(state.kept, kept)] = result_of<Gather>(value, state.divisor);
+  }
+}
+
+// The same for few results of many pieces, with a block for each result.
+template <class Gather>
+__global__ void join_many_partials(DeviceReduction state, const typename Gather::Gathered* partial,
+                                   typename Gather::Result* y) {
+  for (int64_t kept = blockIdx.x; kept < state.kept_numel; kept += gridDim.x) {
+    auto value = Gather::start();
+    FLOW_UNROLL_4
+    for (int64_t piece = threadIdx.x; piece < state.pieces; piece += cuda::kBlockThreads)
+      value = Gather::join(value, partial[kept * state.pieces + piece]);
+    value = join_block<Gather>(value);
+    if (threadIdx.x == 0) y[out_offset(state.kept, kept)] = result_of<Gather>(value, state.divisor);
+    __syncthreads();
   }
 }
 
@@ -174,9 +227,17 @@ void reduce(const KernelContext& ctx) {
   device.kept_numel = state.kept_numel;
   device.reduced_numel = state.reduced_numel;
   device.divisor = state.divisor;
-  device.pieces = state.has_columns
-                      ? column_pieces(state)
-                      : std::max<int64_t>(1, (state.reduced_numel + kPiece - 1) / kPiece);
+  device.is_dense =
+      state.num_reduced == 0 || (state.num_reduced == 1 && state.reduced[0].in_stride == 1);
+  if (state.has_columns) {
+    device.pieces = column_pieces(state);
+  } else {
+    // A piece is a multiple of the largest pack, so that all pieces begin where a pack can.
+    constexpr int64_t kUnit = 16;
+    const int64_t least = (state.reduced_numel + kMostPieces - 1) / kMostPieces;
+    device.piece = std::max(kLeastPiece, (least + kUnit - 1) / kUnit * kUnit);
+    device.pieces = std::max<int64_t>(1, (state.reduced_numel + device.piece - 1) / device.piece);
+  }
   const int64_t tasks = state.kept_numel * device.pieces;
   const cudaStream_t stream = cuda::stream_of(ctx);
   Ref<Storage> partial;
@@ -191,7 +252,11 @@ void reduce(const KernelContext& ctx) {
     cuda::launch(join_pieces<T, Gather>, cuda::blocks_for(tasks, 1), cuda::kBlockThreads, 0, stream,
                  device, x, partials, y);
   }
-  if (device.pieces > 1) {
+  constexpr int64_t kMostForThread = 64;
+  if (device.pieces > kMostForThread) {
+    cuda::launch(join_many_partials<Gather>, cuda::blocks_for(state.kept_numel, 1),
+                 cuda::kBlockThreads, 0, stream, device, partials, y);
+  } else if (device.pieces > 1) {
     cuda::launch(join_partials<Gather>, cuda::blocks_for(state.kept_numel), cuda::kBlockThreads, 0,
                  stream, device, partials, y);
   }

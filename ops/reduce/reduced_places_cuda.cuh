@@ -1,6 +1,7 @@
 // Offsets of the elements of a reduction, for kernels.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "ops/kernel/rows_cuda.cuh"
@@ -34,6 +35,35 @@ struct ReducedPlaces {
       strides.push_back(dims[static_cast<size_t>(i)].*stride);
     }
     return {size, strides};
+  }
+};
+
+// The pieces of each result, for one team of threads each, so that a few results of many elements
+// keep the device busy too. They depend on the shape only.
+struct ResultPieces {
+  int64_t count = 1;
+  int64_t size = 0;  // elements of each piece but the last
+  int64_t numel = 0;
+
+  ResultPieces(int64_t results, int64_t elements) : numel(elements) {
+    constexpr int64_t kMostTeams = 1024;
+#if defined(__CUDACC__)
+    constexpr int64_t kLeast = 1 << 14;
+#else
+    constexpr int64_t kLeast = 1 << 6;  // emulated: small inputs have pieces too
+#endif
+    const int64_t wanted = kMostTeams / std::max<int64_t>(results, 1);
+    count = std::clamp<int64_t>(elements / kLeast, 1, std::max<int64_t>(wanted, 1));
+    size = (elements + count - 1) / count;
+    if (size > 0) count = (elements + size - 1) / size;
+  }
+
+  __device__ int64_t begin(int64_t piece) const {
+    return piece * size;
+  }
+
+  __device__ int64_t end(int64_t piece) const {
+    return piece * size + size < numel ? piece * size + size : numel;
   }
 };
 

@@ -1,4 +1,5 @@
-// Norms and log-sum-exp on CUDA devices, in double. A team of threads computes each result.
+// Norms and log-sum-exp on CUDA devices, in double. A team of threads computes each result, or a
+// piece of it.
 #include "ops/reduce/reduced_places_cuda.cuh"
 #include "ops/reduce/statistics_op.h"
 
@@ -16,6 +17,8 @@ struct Norm {
   T* y;
   ReducedPlaces places;
   double p;
+  ResultPieces pieces;
+  double* partial;  // a total for each piece of each result; null if results have one piece
 
   // The contribution of one element.
   __device__ double term(double v) const {
@@ -31,19 +34,44 @@ struct Norm {
     return p == kInfinity ? (a < b ? b : a) : (b < a ? b : a);
   }
 
-  __device__ void operator()(int64_t k, Team team) const {
+  __device__ double start() const { return p == -kInfinity ? kInfinity : 0; }
+
+  // Of a piece of a result.
+  __device__ void operator()(int64_t item, Team team) const {
+    const auto [k, piece] = divide(item, pieces.count);
     const T* base = x + places.kept_in(k);
-    double total = p == -kInfinity ? kInfinity : 0;
-    for (int64_t r = team.first(); r < places.reduced_numel; r += team.step())
+    double total = start();
+    for (int64_t r = pieces.begin(piece) + team.first(); r < pieces.end(piece); r += team.step())
       total = join(total, term(static_cast<double>(widen(base[places.reduced(r)]))));
     total = team.reduce(total, [this](double a, double b) { return join(a, b); });
     if (!team.leads()) return;
+    if (partial != nullptr) {
+      partial[item] = total;
+    } else {
+      finish(k, total);
+    }
+  }
+
+  __device__ void finish(int64_t k, double total) const {
     if (p == 2) {
       total = std::sqrt(total);
     } else if (p != 0 && p != 1 && p != kInfinity && p != -kInfinity) {
       total = std::pow(total, 1 / p);
     }
     y[places.kept_out(k)] = narrow<T>(static_cast<Wide<T>>(total));
+  }
+};
+
+template <class T>
+struct JoinNorm {
+  Norm<T> norm;
+
+  __device__ void operator()(int64_t k, Team team) const {
+    double total = norm.start();
+    for (int64_t i = team.first(); i < norm.pieces.count; i += team.step())
+      total = norm.join(total, norm.partial[k * norm.pieces.count + i]);
+    total = team.reduce(total, [this](double a, double b) { return norm.join(a, b); });
+    if (team.leads()) norm.finish(k, total);
   }
 };
 
@@ -78,10 +106,20 @@ struct Logsumexp {
 
 void norm(const KernelContext& ctx) {
   const ReducedPlaces places(ctx.state_as<ReduceState>());
+  const ResultPieces pieces(places.kept_numel, places.reduced_numel);
+  ScratchArray<double> partial;
+  if (pieces.count > 1) partial = ScratchArray<double>(ctx, places.kept_numel * pieces.count);
   dispatch_floating(ctx.in(0).meta->dtype, [&]<class T>() {
-    for_each_row(
-        ctx, places.kept_numel, places.reduced_numel,
-        Norm<T>{ctx.in(0).as<T>(), ctx.out(0).as<T>(), places, ctx.attrs_as<VectorNormAttrs>().p});
+    const Norm<T> norm{ctx.in(0).as<T>(),
+                       ctx.out(0).as<T>(),
+                       places,
+                       ctx.attrs_as<VectorNormAttrs>().p,
+                       pieces,
+                       pieces.count > 1 ? partial.data() : nullptr};
+    for_each_row(ctx, places.kept_numel * pieces.count, pieces.size, norm);
+    if (pieces.count > 1) {
+      for_each_row(ctx, places.kept_numel, pieces.count, JoinNorm<T>{norm});
+    }
   });
 }
 

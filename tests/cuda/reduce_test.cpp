@@ -1,0 +1,42 @@
+// Reductions of whole tensors, of which many blocks compute pieces.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "nn/flow.h"
+#include "tests/cuda/cuda_fixture.h"
+
+namespace flow {
+
+namespace {
+
+class CudaReduce : public CudaFixture {};
+
+// The last element is in a piece of its own or the last one of an uneven piece.
+TEST_F(CudaReduce, WholeTensorsAsOnTheCpu) {
+  for (const int64_t numel : {1000, 100000, 131073}) {
+    manual_seed(4);
+    const Tensor host = randn({numel});
+    const Tensor there = host.to("cuda");
+    const std::string what = std::to_string(numel);
+
+    EXPECT_NEAR(sum(there).item(), sum(cast(host, float64)).item(), 1e-2) << what;
+    EXPECT_NEAR(vector_norm(there).item(), vector_norm(host).item(), 1e-3) << what;
+    EXPECT_EQ(amax(there).item(), amax(host).item()) << what;
+    EXPECT_EQ(amin(there).item(), amin(host).item()) << what;
+    EXPECT_EQ(argmax(there).item(), argmax(host).item()) << what;
+    EXPECT_EQ(argmin(there).item(), argmin(host).item()) << what;
+  }
+}
+
+TEST_F(CudaReduce, TheFirstOfEqualElementsIsFoundInAnyPiece) {
+  Tensor host = zeros({70000});
+  for (const int64_t at : {69999, 40000, 66000})
+    host.narrow(0, at, 1).fill_(2);
+
+  EXPECT_EQ(argmax(host.to("cuda")).item(), 40000);
+}
+
+}  // namespace
+
+}  // namespace flow

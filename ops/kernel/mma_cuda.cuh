@@ -9,11 +9,8 @@
 
 #include "ops/kernel/element_cuda.cuh"
 
-#if defined(__CUDACC__)
-#define FLOW_UNROLL _Pragma("unroll")
-#else
+#if !defined(__CUDACC__)
 #include "tensor_cores.h"
-#define FLOW_UNROLL
 #endif
 
 namespace flow::ops {
@@ -59,6 +56,26 @@ __device__ inline void load_tiles(uint32_t (&tiles)[4], const uint16_t* row) {
   }
 }
 
+// Begins to copy 16 bytes to shared memory, or zeros unless `is_inside`. Both addresses are
+// multiples of 16 bytes.
+__device__ inline void begin_copy(uint16_t* to, const void* from, bool is_inside) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
+               "r"(is_inside ? 16 : 0)
+               : "memory");
+}
+
+// The copies that the thread has begun since the last call are a group.
+__device__ inline void end_copy_group() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits for the thread's groups but the last kLater ones.
+template <int kLater>
+__device__ inline void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
+}
+
 // Two numbers as a pair of T, rounded to nearest even.
 template <class T>
 __device__ inline uint32_t pack_pair(float first, float second) {
@@ -80,10 +97,13 @@ __device__ inline float exp2_approximately(float x) {
 
 #else
 
+using cuda_emulator::begin_copy;
+using cuda_emulator::end_copy_group;
 using cuda_emulator::exp2_approximately;
 using cuda_emulator::load_tiles;
 using cuda_emulator::multiply_add;
 using cuda_emulator::pack_pair;
+using cuda_emulator::wait_for_copies;
 
 #endif
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "ops/kernel/mma_cuda.cuh"
+#include "ops/kernel/pack_cuda.cuh"
 #include "ops/linear/attention_cuda.cuh"
 #include "ops/local_parts.h"
 
@@ -38,8 +39,8 @@ struct TileMatrices : Matrices<T> {
   }
 };
 
-// Brings rows first to first + kCount of a matrix of `rows` rows to shared memory, with zeros
-// around them.
+// Begins to bring rows first to first + kCount of a matrix of `rows` rows to shared memory, with
+// zeros around them. The elements are there after wait_for_copies() and a barrier.
 template <int kCount, int kDim, class T>
 __device__ void load_tile(uint16_t* tile, const TileMatrices<const T>& m, const T* matrix,
                           int64_t first, int64_t rows) {
@@ -51,11 +52,8 @@ __device__ void load_tile(uint16_t* tile, const TileMatrices<const T>& m, const 
     const int64_t row = first + chunk / kChunks;
     uint16_t* to = tile + chunk / kChunks * kPitch<kDim> + column;
     if (m.is_packed) {
-      float4 elements = {0, 0, 0, 0};
-      if (row < rows && column < m.width) {
-        elements = *reinterpret_cast<const float4*>(matrix + row * m.row_stride + column);
-      }
-      *reinterpret_cast<float4*>(to) = elements;
+      const bool is_inside = row < rows && column < m.width;
+      begin_copy(to, is_inside ? matrix + row * m.row_stride + column : matrix, is_inside);
       continue;
     }
     for (int j = 0; j < 8; ++j) {
@@ -165,11 +163,12 @@ struct AttendOperands {
 
 // Scores are kept in units of log 2. Blocks with many keys come first.
 template <class T, int kDim>
-__global__ void __launch_bounds__(kThreads) attend_tiles(AttendOperands<T> in, int64_t tiles) {
+__global__ void __launch_bounds__(kThreads, kDim == 64 ? 3 : 2)
+    attend_tiles(AttendOperands<T> in, int64_t tiles) {
   constexpr int kElements = kTile * kPitch<kDim>;
   FLOW_CUDA_DYNAMIC_SHARED(uint16_t, queries);
-  uint16_t* const keys = queries + kElements;
-  uint16_t* const values = keys + kElements;
+  uint16_t* const tiles_of_keys = queries + kElements;  // those in use and those to come
+  uint16_t* const tiles_of_values = tiles_of_keys + 2 * kElements;
   const AttentionSizes& sizes = in.sizes;
   const auto [position, b] = divide(blockIdx.x, sizes.batch);
   const int64_t first = (tiles - 1 - position) * kTile;
@@ -185,11 +184,23 @@ __global__ void __launch_bounds__(kThreads) attend_tiles(AttendOperands<T> in, i
   float largest[2] = {nothing, nothing};
   float total[2] = {0, 0};
   const int64_t end = sizes.visible_keys(first + kTile - 1);
+  const auto load = [&](int64_t begin) {
+    const int at = begin / kTile % 2 == 0 ? 0 : kElements;
+    load_tile<kTile, kDim>(tiles_of_keys + at, in.k, all_keys, begin, sizes.keys);
+    load_tile<kTile, kDim>(tiles_of_values + at, in.v, all_values, begin, sizes.keys);
+    end_copy_group();
+  };
+  load(0);
   for (int64_t begin = 0; begin < end; begin += kTile) {
-    __syncthreads();  // the tiles before are used
-    load_tile<kTile, kDim>(keys, in.k, all_keys, begin, sizes.keys);
-    load_tile<kTile, kDim>(values, in.v, all_values, begin, sizes.keys);
+    if (begin + kTile < end) {
+      load(begin + kTile);
+      wait_for_copies<1>();
+    } else {
+      wait_for_copies<0>();
+    }
     __syncthreads();
+    const uint16_t* const keys = tiles_of_keys + (begin / kTile % 2 == 0 ? 0 : kElements);
+    const uint16_t* const values = tiles_of_values + (begin / kTile % 2 == 0 ? 0 : kElements);
     float score[kTile / 8][4];
     multiply_transposed<T, kDim, kTile>(score, queries + warp * kWarpRows * kPitch<kDim>, keys);
     FLOW_UNROLL
@@ -221,6 +232,7 @@ __global__ void __launch_bounds__(kThreads) attend_tiles(AttendOperands<T> in, i
       }
     }
     add_product<T, kDim, kTile>(sum, score, values);
+    __syncthreads();  // before the tiles are overwritten
   }
   float factor[2];
   FLOW_UNROLL
@@ -246,15 +258,17 @@ struct GradientOperands {
 // dq of 64 queries, or dk and dv of 64 keys. The block holds two tiles: queries and dy (keys and
 // values), and walks those of the others.
 template <class T, int kDim, int kColumns, bool kByKeys>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kByKeys      ? 2
+                                            : kDim == 64 ? 4
+                                                         : 3)
     gradient_tiles(GradientOperands<T> in, TileMatrices<T> dx, TileMatrices<T> dv, int64_t tiles) {
   constexpr int kElements = kTile * kPitch<kDim>;
-  constexpr int kWalked = kColumns * kPitch<kDim>;
+  constexpr int kWalked = 2 * kColumns * kPitch<kDim>;  // tiles in use and tiles to come
   FLOW_CUDA_DYNAMIC_SHARED(uint16_t, held);
   uint16_t* const held_outer = held + kElements;
-  uint16_t* const walked = held_outer + kElements;
-  uint16_t* const walked_outer = walked + kWalked;
-  float* const statistics = reinterpret_cast<float*>(walked_outer + kWalked);
+  uint16_t* const walked_tiles = held_outer + kElements;
+  uint16_t* const walked_outer_tiles = walked_tiles + kWalked;
+  float* const all_statistics = reinterpret_cast<float*>(walked_outer_tiles + kWalked);
   const AttentionSizes& sizes = in.sizes;
   const auto [position, b] = divide(blockIdx.x, sizes.batch);
   const int64_t first = (kByKeys ? position : tiles - 1 - position) * kTile;
@@ -287,16 +301,33 @@ __global__ void __launch_bounds__(kThreads)
   float value_sum[kByKeys ? kDim / 8 : 1][4] = {};
   const int64_t start = kByKeys ? sizes.first_seeing(first) / kColumns * kColumns : 0;
   const int64_t end = kByKeys ? columns : sizes.visible_keys(first + kTile - 1);
-  for (int64_t begin = start; begin < end; begin += kColumns) {
-    __syncthreads();  // the tiles before are used
-    load_tile<kColumns, kDim>(walked, walked_in, all_walked, begin, columns);
-    load_tile<kColumns, kDim>(walked_outer, walked_outer_in, all_walked_outer, begin, columns);
+  const auto load = [&](int64_t begin) {
+    const int half = begin / kColumns % 2 == 0 ? 0 : 1;
+    uint16_t* const to = walked_tiles + half * kWalked / 2;
+    uint16_t* const to_outer = walked_outer_tiles + half * kWalked / 2;
+    load_tile<kColumns, kDim>(to, walked_in, all_walked, begin, columns);
+    load_tile<kColumns, kDim>(to_outer, walked_outer_in, all_walked_outer, begin, columns);
+    end_copy_group();
     if (kByKeys && threadIdx.x < kColumns) {
+      float* const numbers = all_statistics + half * 2 * kColumns + threadIdx.x;
       const int64_t query = begin + threadIdx.x;
-      statistics[threadIdx.x] = query < columns ? lse[query] * kLog2E : 0;
-      statistics[kColumns + threadIdx.x] = query < columns ? dots[query] : 0;
+      numbers[0] = query < columns ? lse[query] * kLog2E : 0;
+      numbers[kColumns] = query < columns ? dots[query] : 0;
+    }
+  };
+  load(start);
+  for (int64_t begin = start; begin < end; begin += kColumns) {
+    if (begin + kColumns < end) {
+      load(begin + kColumns);
+      wait_for_copies<1>();
+    } else {
+      wait_for_copies<0>();
     }
     __syncthreads();
+    const int current = begin / kColumns % 2 == 0 ? 0 : 1;
+    const uint16_t* const walked = walked_tiles + current * kWalked / 2;
+    const uint16_t* const walked_outer = walked_outer_tiles + current * kWalked / 2;
+    const float* const statistics = all_statistics + current * 2 * kColumns;
     float weight[kColumns / 8][4];
     float slope[kColumns / 8][4];
     const int at = warp * kWarpRows * kPitch<kDim>;
@@ -321,29 +352,50 @@ __global__ void __launch_bounds__(kThreads)
     }
     add_product<T, kDim, kColumns>(sum, slope, walked);
     if constexpr (kByKeys) add_product<T, kDim, kColumns>(value_sum, weight, walked_outer);
+    __syncthreads();  // before the tiles are overwritten
   }
   const float factor = static_cast<float>(sizes.scale);
   store_rows<T, kDim>(dx, dx.matrix(b), own, rows, sum, {factor, factor});
   if constexpr (kByKeys) store_rows<T, kDim>(dv, dv.matrix(b), own, rows, value_sum, {1, 1});
 }
 
-// dot(dy, y) of each query.
+// dot(dy, y) of each query, by eight threads, of which each takes packs of eight elements.
 template <class T>
 struct DotRows {
   AttentionSizes sizes;
-  Matrices<const T> dy, y;
+  TileMatrices<const T> dy, y;
   float* dots;
 
-  __device__ void operator()(int64_t item, Team team) const {
-    const auto [b, row] = divide(item, sizes.queries);
-    const T* left = dy.matrix(b) + row * dy.row_stride;
-    const T* right = y.matrix(b) + row * y.row_stride;
+  static constexpr int64_t kTeam = 8;
+
+  __device__ void operator()(int64_t item) const {
+    const auto [index, part] = divide(item, kTeam);
     float dot = 0;
-    for (int64_t c = team.first(); c < y.width; c += team.step())
-      dot += widen(left[c * dy.column_stride]) * widen(right[c * y.column_stride]);
-    dot = team.sum(dot);
-    if (team.leads()) dots[item] = dot;
+    if (index < sizes.batch * sizes.queries) {
+      const auto [b, row] = divide(index, sizes.queries);
+      const T* left = dy.matrix(b) + row * dy.row_stride;
+      const T* right = y.matrix(b) + row * y.row_stride;
+      const bool is_packed = dy.is_packed && y.is_packed;
+      for (int64_t c = part * 8; c < y.width; c += kTeam * 8) {
+        if (is_packed) {
+          const auto u = load_pack<8>(left + c, 0);
+          const auto v = load_pack<8>(right + c, 0);
+          FLOW_UNROLL
+          for (int j = 0; j < 8; ++j)
+            dot += widen(u.element[j]) * widen(v.element[j]);
+          continue;
+        }
+        for (int64_t j = c; j < c + 8 && j < y.width; ++j)
+          dot += widen(left[j * dy.column_stride]) * widen(right[j * y.column_stride]);
+      }
+    }
+    for (int distance = 1; distance < kTeam; distance *= 2)
+      dot += exchange(dot, distance);
+    if (part == 0 && index < sizes.batch * sizes.queries) dots[index] = dot;
   }
+
+  // The number of items: whole warps, whose lanes exchange their sums.
+  int64_t items() const { return (sizes.batch * sizes.queries * kTeam + 31) / 32 * 32; }
 };
 
 int64_t tiles_of(int64_t rows) {
@@ -376,7 +428,7 @@ void attend(const KernelContext& ctx) {
     dispatch_width(
         std::max(in.q.width, in.v.width), [&]<int kDim>(std::integral_constant<int, kDim>) {
           cuda::launch(attend_tiles<T, kDim>, static_cast<unsigned>(sizes.batch * tiles), kThreads,
-                       3 * kTile * kPitch<kDim> * sizeof(T), cuda::stream_of(ctx), in, tiles);
+                       5 * kTile * kPitch<kDim> * sizeof(T), cuda::stream_of(ctx), in, tiles);
         });
   });
 }
@@ -384,9 +436,9 @@ void attend(const KernelContext& ctx) {
 template <class T, int kDim, bool kByKeys>
 void run_gradients(const KernelContext& ctx, const GradientOperands<T>& in,
                    const TileMatrices<T>& dx, const TileMatrices<T>& dv) {
-  constexpr int kColumns = kDim == 64 ? 64 : 32;  // what registers hold
+  constexpr int kColumns = 32;  // of a tile that is walked: what registers hold
   constexpr size_t kShared =
-      2 * (kTile + kColumns) * kPitch<kDim> * sizeof(T) + 2 * kColumns * sizeof(float);
+      (2 * kTile + 4 * kColumns) * kPitch<kDim> * sizeof(T) + 4 * kColumns * sizeof(float);
   const int64_t tiles = tiles_of(kByKeys ? in.sizes.keys : in.sizes.queries);
   cuda::launch(gradient_tiles<T, kDim, kColumns, kByKeys>,
                static_cast<unsigned>(in.sizes.batch * tiles), kThreads, kShared,
@@ -407,8 +459,8 @@ void attend_backward(const KernelContext& ctx) {
                                  dy,
                                  lse.as<float>(),
                                  dots.data()};
-    for_each_row(ctx, queries, 32,
-                 DotRows<T>{sizes, dy, Matrices<const T>(ctx.in(4)), dots.data()});
+    const DotRows<T> dot_rows{sizes, dy, TileMatrices<const T>(ctx.in(4)), dots.data()};
+    for_each_element(ctx, dot_rows.items(), dot_rows);
     const TileMatrices<T> dq(ctx.out(0)), dk(ctx.out(1)), dv(ctx.out(2));
     dispatch_width(std::max(in.q.width, in.v.width),
                    [&]<int kDim>(std::integral_constant<int, kDim>) {

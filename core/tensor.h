@@ -23,6 +23,7 @@
 #include "core/methods/autograd.h"
 #include "core/methods/in_place.h"
 #include "core/methods/index.h"
+#include "core/methods/linalg.h"
 #include "core/methods/pointwise.h"
 #include "core/methods/reduce.h"
 #include "core/methods/shape.h"
@@ -42,6 +43,7 @@ class Tensor : public PointwiseMethods,
                public ReduceMethods,
                public ShapeMethods,
                public IndexMethods,
+               public LinalgMethods,
                public InPlaceMethods,
                public AutogradMethods {
  public:

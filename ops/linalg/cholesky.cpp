@@ -92,4 +92,29 @@ Tensor cholesky_inverse(const TensorArg& L, const CholeskyOptions& options) {
 
 }  // namespace linalg
 
+Tensor LinalgMethods::cholesky(Site site) const {
+  return linalg::cholesky({self(), site});
+}
+
+Tensor LinalgMethods::cholesky(const linalg::CholeskyOptions& options, Site site) const {
+  return linalg::cholesky({self(), site}, options);
+}
+
+Tensor LinalgMethods::cholesky_inverse(Site site) const {
+  return linalg::cholesky_inverse({self(), site});
+}
+
+Tensor LinalgMethods::cholesky_inverse(const linalg::CholeskyOptions& options, Site site) const {
+  return linalg::cholesky_inverse({self(), site}, options);
+}
+
+Tensor LinalgMethods::cholesky_solve(const TensorArg& factor) const {
+  return linalg::cholesky_solve({self(), factor.site()}, factor);
+}
+
+Tensor LinalgMethods::cholesky_solve(const TensorArg& factor,
+                                     const linalg::CholeskyOptions& options) const {
+  return linalg::cholesky_solve({self(), factor.site()}, factor, options);
+}
+
 }  // namespace flow

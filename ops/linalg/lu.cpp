@@ -313,4 +313,20 @@ Tensor logdet(const TensorArg& x) {
 
 }  // namespace linalg
 
+Tensor LinalgMethods::det(Site site) const {
+  return linalg::det({self(), site});
+}
+
+Tensor LinalgMethods::inverse(Site site) const {
+  return linalg::inverse({self(), site});
+}
+
+Tensor LinalgMethods::logdet(Site site) const {
+  return linalg::logdet({self(), site});
+}
+
+linalg::Slogdet LinalgMethods::slogdet(Site site) const {
+  return linalg::slogdet({self(), site});
+}
+
 }  // namespace flow

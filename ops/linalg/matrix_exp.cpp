@@ -70,4 +70,8 @@ Tensor matrix_exp(const TensorArg& x) {
 
 }  // namespace linalg
 
+Tensor LinalgMethods::matrix_exp(Site site) const {
+  return linalg::matrix_exp({self(), site});
+}
+
 }  // namespace flow

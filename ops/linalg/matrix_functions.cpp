@@ -315,3 +315,11 @@ Tensor vander(const TensorArg& x, std::optional<int64_t> N) {
 }
 
 }  // namespace flow::linalg
+
+namespace flow {
+
+Tensor LinalgMethods::matrix_power(int64_t n, Site site) const {
+  return linalg::matrix_power({self(), site}, n);
+}
+
+}  // namespace flow

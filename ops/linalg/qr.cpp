@@ -110,4 +110,12 @@ Qr qr(const TensorArg& x, const QrOptions& options) {
 
 }  // namespace linalg
 
+linalg::Qr LinalgMethods::qr(Site site) const {
+  return linalg::qr({self(), site});
+}
+
+linalg::Qr LinalgMethods::qr(const linalg::QrOptions& options, Site site) const {
+  return linalg::qr({self(), site}, options);
+}
+
 }  // namespace flow

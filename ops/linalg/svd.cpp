@@ -186,4 +186,8 @@ Tensor pinverse(const TensorArg& x, double rcond) {
 
 }  // namespace linalg
 
+Tensor LinalgMethods::pinverse(double rcond, Site site) const {
+  return linalg::pinverse({self(), site}, rcond);
+}
+
 }  // namespace flow

@@ -23,6 +23,12 @@
 #include "ops/index/scatter_reduce.h"
 #include "ops/index/selection.h"
 #include "ops/index/sort.h"
+#include "ops/linalg/cholesky.h"
+#include "ops/linalg/lu.h"
+#include "ops/linalg/matrix_exp.h"
+#include "ops/linalg/matrix_functions.h"
+#include "ops/linalg/qr.h"
+#include "ops/linalg/svd.h"
 #include "ops/linear/matmul.h"
 #include "ops/linear/vector_algebra.h"
 #include "ops/norm/softmax.h"
@@ -228,6 +234,31 @@ TEST(TensorMethods, MethodsAlongDimsAreTheFunctionsOfTheirName) {
                 {"cumsum", x.cumsum(1, {.dtype = DType::kFloat64}),
                  cumsum(x, 1, {.dtype = DType::kFloat64})},
                 {"diff", x.diff({.dim = 0}), diff(x, {.dim = 0})}});
+}
+
+TEST(TensorMethods, MethodsOfMatricesAreTheFunctionsOfTheirName) {
+  const Tensor x = tensor({{4.F, 1.F}, {1.F, 3.F}});
+  const Tensor y = tensor({{2.F, 3.F}, {-1.F, 0.5F}});
+  const Tensor factor = linalg::cholesky(x);
+
+  expect_equal({{"cholesky", x.cholesky(), factor},
+                {"cholesky", x.cholesky({.upper = true}), linalg::cholesky(x, {.upper = true})},
+                {"cholesky_inverse", factor.cholesky_inverse(), cholesky_inverse(factor)},
+                {"cholesky_inverse", factor.cholesky_inverse({.upper = true}),
+                 cholesky_inverse(factor, {.upper = true})},
+                {"cholesky_solve", y.cholesky_solve(factor), cholesky_solve(y, factor)},
+                {"cholesky_solve", y.cholesky_solve(factor, {.upper = true}),
+                 cholesky_solve(y, factor, {.upper = true})},
+                {"det", y.det(), det(y)},
+                {"inverse", y.inverse(), inverse(y)},
+                {"logdet", x.logdet(), logdet(x)},
+                {"slogdet", y.slogdet().logabsdet, slogdet(y).logabsdet},
+                {"matrix_exp", y.matrix_exp(), matrix_exp(y)},
+                {"matrix_power", y.matrix_power(3), matrix_power(y, 3)},
+                {"pinverse", y.pinverse(), pinverse(y)},
+                {"pinverse", y.pinverse(0.9), pinverse(y, 0.9)},
+                {"qr", y.qr().R, linalg::qr(y).R},
+                {"qr", y.qr({.mode = "complete"}).Q, linalg::qr(y, {.mode = "complete"}).Q}});
 }
 
 TEST(TensorMethods, MethodsByPositionAreTheFunctionsOfTheirName) {

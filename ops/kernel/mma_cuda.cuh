@@ -10,7 +10,7 @@
 #include "ops/kernel/element_cuda.cuh"
 
 #if !defined(__CUDACC__)
-#include "tensor_cores.h"
+#include <tensor_cores.h>
 #endif
 
 namespace flow::ops {

@@ -34,8 +34,8 @@ struct TileMatrices : Matrices<T> {
   explicit TileMatrices(const TensorView& view) : Matrices<T>(view) {
     is_packed = this->column_stride == 1 && this->width % 8 == 0 && this->row_stride % 8 == 0 &&
                 reinterpret_cast<uintptr_t>(view.data) % 16 == 0;
-    for (int d = 0; d < this->batch.num_dims; ++d)
-      is_packed = is_packed && this->batch.stride[d] % 8 == 0;
+    for (int64_t d = 0; d + 2 < view.shape().size(); ++d)
+      is_packed = is_packed && (view.shape()[d] == 1 || view.strides()[d] % 8 == 0);
   }
 };
 

@@ -1,5 +1,6 @@
 // CUDA kernels of ops/creation/copy.h and of cast.
 #include "ops/creation/copy_op.h"
+#include "ops/creation/transposed_copy_cuda.cuh"
 #include "ops/elementwise/cast_formula.h"
 #include "ops/elementwise/cast_op.h"
 #include "ops/elementwise/elementwise_cuda.cuh"
@@ -63,6 +64,9 @@ void run_copy(const KernelContext& ctx) {
   const auto loop = device_loop<2>(state);
   if constexpr (std::is_same_v<To, From>) {
     if (loop.numel > 0 && copy_units(ctx, loop, sizeof(To))) return;
+    if constexpr (sizeof(To) > 1) {
+      if (copy_transposed(ctx, loop, ctx.out(0).as<To>(), source_of(ctx).as<To>())) return;
+    }
   } else if constexpr (is_floating(dtype_of<To>) && is_floating(dtype_of<From>)) {
     if (state.is_flat()) {
       return internal::launch_flat(cuda::stream_of(ctx), loop.numel, ConvertTo<To>(),

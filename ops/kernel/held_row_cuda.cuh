@@ -7,16 +7,16 @@
 
 namespace flow::ops {
 
-// The number of packs of each thread, and of threads of a team, which leaves them 128 registers.
+// The number of packs of each thread, and of threads of a team.
 inline constexpr int kHeldPacks = 4;
-inline constexpr int kMostHolders = 512;
+inline constexpr int kMostHolders = 1024;
 
 template <class T>
 inline constexpr int64_t kHeldByThread = int64_t{kHeldPacks} * kPackCount<T>;
 
-// The longest row that a team can hold.
-template <class T>
-inline constexpr int64_t kMostHeld = kMostHolders* kHeldByThread<T>;
+// The longest row that a team of `kHolders` threads can hold.
+template <class T, int kHolders = kMostHolders>
+inline constexpr int64_t kMostHeld = kHolders* kHeldByThread<T>;
 
 // True if every row of `size` elements, from `first` on, begins where a pack can begin.
 template <class T>
@@ -26,20 +26,20 @@ bool has_packed_rows(const T* first, int64_t size) {
 
 // Reads or writes the elements from `at` on, those before `size`, one by one or as a pack. A pack
 // is chosen by alignment only, which changes no result.
-template <class T>
-__device__ Pack<T, kPackCount<T>> load_elements(const T* row, int64_t at, int64_t size,
-                                                bool is_packed) {
+template <class T, class Index>
+__device__ Pack<T, kPackCount<T>> load_elements(const T* row, Index at, Index size, bool is_packed,
+                                                T filler = {}) {
   constexpr int kCount = kPackCount<T>;
   if (is_packed) return load_pack<kCount>(row + at, 0);
-  Pack<T, kCount> pack = {};
+  Pack<T, kCount> pack;
   FLOW_UNROLL
   for (int j = 0; j < kCount; ++j)
-    if (at + j < size) pack.element[j] = row[at + j];
+    pack.element[j] = at + j < size ? row[at + j] : filler;
   return pack;
 }
 
-template <class T>
-__device__ void store_elements(T* row, int64_t at, int64_t size, bool is_packed,
+template <class T, class Index>
+__device__ void store_elements(T* row, Index at, Index size, bool is_packed,
                                const Pack<T, kPackCount<T>>& pack) {
   if (is_packed) return store_pack(row + at, 0, pack);
   FLOW_UNROLL
@@ -50,70 +50,89 @@ __device__ void store_elements(T* row, int64_t at, int64_t size, bool is_packed,
 // Calls f(at, slot) for each pack that the thread holds: `at` is the position of its first element,
 // `slot` its number, which is known when compiling.
 template <class T, class F>
-__device__ void for_held_packs(int64_t size, Team team, const F& f) {
+__device__ void for_held_packs(int size, Team team, const F& f) {
+  const int first = static_cast<int>(team.first()) * kPackCount<T>;
+  const int step = static_cast<int>(team.step()) * kPackCount<T>;
   FLOW_UNROLL
   for (int slot = 0; slot < kHeldPacks; ++slot) {
-    const int64_t at = (team.first() + slot * team.step()) * kPackCount<T>;
+    const int at = first + slot * step;
     if (at < size) f(at, slot);
   }
 }
 
+// The words as they are in memory, because 16-bit elements need half the registers of floats.
 template <class T>
 struct HeldRow {
   static constexpr int kCount = kPackCount<T>;
-  Wide<T> value[kHeldPacks][kCount];
+  uint32_t word[kHeldPacks][4];
 
-  // Elements after the last one get `filler`.
-  __device__ void load(const T* row, int64_t size, bool is_packed, Team team, Wide<T> filler) {
-    for_held_packs<T>(size, team, [&](int64_t at, int slot) {
-      const auto pack = load_elements(row, at, size, is_packed);
-      FLOW_UNROLL
-      for (int j = 0; j < kCount; ++j)
-        value[slot][j] = at + j < size ? widen(pack.element[j]) : filler;
+  // Elements of a pack after the last one of the row get `filler`.
+  __device__ void load(const T* row, int size, bool is_packed, Team team, T filler = {}) {
+    for_held_packs<T>(size, team, [&](int at, int slot) {
+      const Pack<T, kCount> pack = load_elements(row, at, size, is_packed, filler);
+      memcpy(word[slot], &pack, sizeof(pack));
     });
   }
 
-  __device__ void store(T* row, int64_t size, bool is_packed, Team team) const {
-    for_held_packs<T>(size, team, [&](int64_t at, int slot) {
-      Pack<T, kCount> pack;
-      FLOW_UNROLL
-      for (int j = 0; j < kCount; ++j)
-        pack.element[j] = narrow<T>(value[slot][j]);
-      store_elements(row, at, size, is_packed, pack);
-    });
+  // Element `j` of pack `slot`, both known when compiling.
+  __device__ Wide<T> at(int slot, int j) const {
+    T element;
+    if constexpr (sizeof(T) == 2) {
+      element.bits = static_cast<uint16_t>(word[slot][j / 2] >> (j % 2 * 16));
+    } else {
+      constexpr int kWords = sizeof(T) / sizeof(uint32_t);
+      memcpy(&element, &word[slot][j * kWords], sizeof(T));
+    }
+    return widen(element);
   }
 
-  // Calls f(element, position) for each element that the thread holds.
+  // Calls f(element) for each element that the thread holds, and for fillers.
   template <class F>
-  __device__ void for_each(int64_t size, Team team, const F& f) {
-    for_held_packs<T>(size, team, [&](int64_t at, int slot) {
+  __device__ void for_each(int size, Team team, const F& f) const {
+    for_held_packs<T>(size, team, [&](int, int slot) {
       FLOW_UNROLL
       for (int j = 0; j < kCount; ++j)
-        if (at + j < size) f(value[slot][j], at + j);
+        f(at(slot, j));
+    });
+  }
+
+  // Stores f(slot, j) for each element.
+  template <class F>
+  static __device__ void store(T* row, int size, bool is_packed, Team team, const F& f) {
+    for_held_packs<T>(size, team, [&](int at, int slot) {
+      Pack<T, kCount> result;
+      FLOW_UNROLL
+      for (int j = 0; j < kCount; ++j)
+        result.element[j] = narrow<T>(f(slot, j));
+      store_elements(row, at, size, is_packed, result);
     });
   }
 };
 
-// As team_kernel.
-template <class F>
-__global__ void __launch_bounds__(kMostHolders) held_kernel(F f, int64_t rows) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
-  for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows;
-       row += step)
-    f(row, Team{});
+// The bound lets the compiler use as many registers as the largest team can have.
+template <int kHolders, class F>
+__global__ void __launch_bounds__(kHolders, 1) held_row_kernel(F f, int64_t rows) {
+  for_team_rows(f, rows);
 }
 
-// Calls f(row, team) for all rows of `size` elements, which are at most kMostHeld<T>.
-template <class T, class F>
-void for_each_held_row(const KernelContext& ctx, int64_t rows, int64_t size, const F& f) {
-  if (rows == 0) return;
+// The number of threads that hold a row of `size` elements.
+template <class T>
+unsigned holders_of(int64_t size) {
   unsigned threads = 32;
   while (threads * kHeldByThread<T> < size)
     threads *= 2;
+  return threads;
+}
+
+// Calls f(row, team) for all rows of `size` elements, which are at most kMostHeld<T, kHolders>.
+template <class T, int kHolders = kMostHolders, class F>
+void for_each_held_row(const KernelContext& ctx, int64_t rows, int64_t size, const F& f) {
+  if (rows == 0) return;
+  const unsigned threads = holders_of<T>(size);
   const unsigned teams = threads == 32 ? 4 : 1;
   const int64_t blocks = std::min(kMaxBlocks, (rows + teams - 1) / teams);
-  cuda::launch(held_kernel<F>, dim3(static_cast<unsigned>(blocks)), dim3(threads, teams), 0,
-               cuda::stream_of(ctx), f, rows);
+  cuda::launch(held_row_kernel<kHolders, F>, dim3(static_cast<unsigned>(blocks)),
+               dim3(threads, teams), 0, cuda::stream_of(ctx), f, rows);
 }
 
 }  // namespace flow::ops

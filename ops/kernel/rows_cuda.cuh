@@ -158,15 +158,21 @@ struct Team {
 
 inline constexpr unsigned kMostThreads = 1024;  // of a block
 
-// If there are more rows than blocks, the blocks step through the rows. Teams of one warp share a
-// block, whose y dim counts them. Without the bound, the compiler may give a thread more registers
-// than kMostThreads threads can have.
+// Calls f(row, team) for the rows of this team. If there are more rows than blocks, the blocks step
+// through the rows. Teams of one warp share a block, whose y dim counts them.
 template <class F>
-__global__ void __launch_bounds__(kMostThreads) team_kernel(F f, int64_t rows) {
+__device__ void for_team_rows(const F& f, int64_t rows) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t row = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; row < rows;
        row += step)
     f(row, Team{});
+}
+
+// Without the bound, the compiler may give a thread more registers than kMostThreads threads can
+// have.
+template <class F>
+__global__ void __launch_bounds__(kMostThreads) team_kernel(F f, int64_t rows) {
+  for_team_rows(f, rows);
 }
 
 // Calls f(row, team) for all rows of `size` elements each. The team has as many threads as that

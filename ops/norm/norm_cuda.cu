@@ -1,7 +1,6 @@
 // layer_norm and rms_norm on CUDA devices. A team of threads handles each row, which it holds in
-// registers, or reads again from cache if it is very long. The gradients of the
-// parameters are added up by blocks of rows, then over blocks, in an order that depends only on the
-// shape.
+// registers, or reads again from cache if it is very long. The gradients of the parameters are
+// added up by groups of rows, then over groups, in an order that depends only on the shape.
 #include "ops/kernel/held_row_cuda.cuh"
 #include "ops/local_parts.h"
 #include "ops/norm/norm_op.h"
@@ -70,18 +69,25 @@ struct NormRow {
   }
 };
 
+// The same of a row in registers, whose fillers are 0.
 template <class T, bool kCenters>
-__device__ RowStatistics<Wide<T>> statistics_of(HeldRow<T>& row, int64_t size, double eps,
+__device__ RowStatistics<Wide<T>> statistics_of(const HeldRow<T>& row, int size, double eps,
                                                 Team team) {
   using C = Wide<T>;
   const C count = static_cast<C>(size);
   C mean = 0;
   if constexpr (kCenters) {
-    row.for_each(size, team, [&](C value, int64_t) { mean += value; });
+    row.for_each(size, team, [&](C value) { mean += value; });
     mean = team.sum(mean) / count;
   }
   C square = 0;
-  row.for_each(size, team, [&](C value, int64_t) { square += (value - mean) * (value - mean); });
+  for_held_packs<T>(size, team, [&](int at, int slot) {
+    FLOW_UNROLL
+    for (int j = 0; j < HeldRow<T>::kCount; ++j) {
+      const C d = row.at(slot, j) - mean;
+      if (at + j < size) square += d * d;
+    }
+  });
   return {mean, C{1} / std::sqrt(team.sum(square) / count + static_cast<C>(eps))};
 }
 
@@ -97,70 +103,116 @@ struct NormHeldRow {
 
   __device__ void operator()(int64_t row, Team team) const {
     using C = Wide<T>;
+    const int length = static_cast<int>(size);
     HeldRow<T> held;
-    held.load(x + row * size, size, is_packed, team, 0);
-    const RowStatistics<C> s = statistics_of<T, kCenters>(held, size, eps, team);
-    for_held_packs<T>(size, team, [&](int64_t at, int slot) {
-      Pack<T, HeldRow<T>::kCount> factor = {}, shift = {};
-      if (weight != nullptr) factor = load_elements(weight, at, size, is_packed);
-      if (bias != nullptr) shift = load_elements(bias, at, size, is_packed);
+    held.load(x + row * size, length, is_packed, team);
+    const RowStatistics<C> s = statistics_of<T, kCenters>(held, length, eps, team);
+    for_held_packs<T>(length, team, [&](int at, int slot) {
+      Pack<T, HeldRow<T>::kCount> factor = {}, shift = {}, result;
+      if (weight != nullptr) factor = load_elements(weight, at, length, is_packed);
+      if (bias != nullptr) shift = load_elements(bias, at, length, is_packed);
       FLOW_UNROLL
       for (int j = 0; j < HeldRow<T>::kCount; ++j) {
-        C h = (held.value[slot][j] - s.mean) * s.scale;
+        C h = (held.at(slot, j) - s.mean) * s.scale;
         if (weight != nullptr) h *= widen(factor.element[j]);
         if (bias != nullptr) h += widen(shift.element[j]);
-        held.value[slot][j] = h;
+        result.element[j] = narrow<T>(h);
       }
+      store_elements(y + row * size, at, length, is_packed, result);
     });
-    held.store(y + row * size, size, is_packed, team);
   }
 };
 
+template <class C>
+struct TwoSums {
+  C first;
+  C second;
+};
+
+// Threads of the largest team that holds sums besides rows.
+constexpr int kMostAdders = 256;
+
+// dx of the rows of a group, and the sums of dy h and dy over them.
 template <class T, bool kCenters>
-struct NormBackwardHeldRow {
+struct NormBackwardGroup {
   const T* dy;
   const T* x;
   const T* weight;
   T* dx;
-  RowStatistics<Wide<T>>* statistics;
+  Wide<T>* weight_sums;
+  Wide<T>* bias_sums;
+  int64_t rows;
   int64_t size;
+  int64_t group_rows;
   double eps;
   bool is_packed;
 
-  __device__ void operator()(int64_t row, Team team) const {
+  __device__ void operator()(int64_t group, Team team) const {
+    using C = Wide<T>;
+    constexpr int kCount = HeldRow<T>::kCount;
+    const int length = static_cast<int>(size);
+    C dweight[kHeldPacks][kCount] = {};
+    C dbias[kHeldPacks][kCount] = {};
+    const int64_t end = std::min(rows, (group + 1) * group_rows);
+    for (int64_t row = group * group_rows; row < end; ++row)
+      add_row(row, length, team, dweight, dbias);
+    for_held_packs<T>(length, team, [&](int at, int slot) {
+      FLOW_UNROLL
+      for (int j = 0; j < kCount; ++j) {
+        if (at + j >= length) continue;
+        weight_sums[group * size + at + j] = dweight[slot][j];
+        if constexpr (kCenters) bias_sums[group * size + at + j] = dbias[slot][j];
+      }
+    });
+  }
+
+ private:
+  __device__ void add_row(int64_t row, int length, Team team,
+                          Wide<T> (&dweight)[kHeldPacks][HeldRow<T>::kCount],
+                          Wide<T> (&dbias)[kHeldPacks][HeldRow<T>::kCount]) const {
     using C = Wide<T>;
     constexpr int kCount = HeldRow<T>::kCount;
     HeldRow<T> held, gradient;
-    held.load(x + row * size, size, is_packed, team, 0);
-    gradient.load(dy + row * size, size, is_packed, team, 0);
-    const RowStatistics<C> s = statistics_of<T, kCenters>(held, size, eps, team);
-    if (team.leads()) statistics[row] = s;
-    C sum_g = 0;
-    C sum_gh = 0;
-    for_held_packs<T>(size, team, [&](int64_t at, int slot) {
-      Pack<T, kCount> factor = {};
-      if (weight != nullptr) factor = load_elements(weight, at, size, is_packed);
+    held.load(x + row * size, length, is_packed, team);
+    gradient.load(dy + row * size, length, is_packed, team);
+    const RowStatistics<C> s = statistics_of<T, kCenters>(held, length, eps, team);
+    const auto factors = [&](int at) {
+      return weight != nullptr ? load_elements(weight, at, length, is_packed) : Pack<T, kCount>{};
+    };
+    const auto weighted = [&](int slot, int j, const Pack<T, kCount>& factor) {
+      const C g = gradient.at(slot, j);  // 0 after the end of the row
+      return weight != nullptr ? g * widen(factor.element[j]) : g;
+    };
+    TwoSums<C> sums{0, 0};  // of g and of g h
+    for_held_packs<T>(length, team, [&](int at, int slot) {
+      const Pack<T, kCount> factor = factors(at);
       FLOW_UNROLL
       for (int j = 0; j < kCount; ++j) {
-        C& g = gradient.value[slot][j];  // 0 after the end of the row
-        C& h = held.value[slot][j];
-        if (weight != nullptr) g *= widen(factor.element[j]);
-        h = (h - s.mean) * s.scale;
-        sum_g += g;
-        sum_gh += g * h;
+        const C h = (held.at(slot, j) - s.mean) * s.scale;
+        const C g = weighted(slot, j, factor);
+        sums.first += g;
+        sums.second += g * h;
+        dweight[slot][j] += gradient.at(slot, j) * h;
+        if constexpr (kCenters) dbias[slot][j] += gradient.at(slot, j);
       }
+    });
+    sums = team.reduce(sums, [](const TwoSums<C>& a, const TwoSums<C>& b) {
+      return TwoSums<C>{a.first + b.first, a.second + b.second};
     });
     const C count = static_cast<C>(size);
-    const C mean_g = kCenters ? team.sum(sum_g) / count : C{0};
-    const C mean_gh = team.sum(sum_gh) / count;
-    for_held_packs<T>(size, team, [&](int64_t, int slot) {
+    const C mean_g = kCenters ? sums.first / count : C{0};
+    const C mean_gh = sums.second / count;
+    for_held_packs<T>(length, team, [&](int at, int slot) {
+      const Pack<T, kCount> factor = factors(at);
+      Pack<T, kCount> result;
       FLOW_UNROLL
       for (int j = 0; j < kCount; ++j) {
-        C& h = held.value[slot][j];
-        h = s.scale * ((gradient.value[slot][j] - mean_g) - h * mean_gh);
+        const C h = (held.at(slot, j) - s.mean) * s.scale;
+        const C g = weighted(slot, j, factor);
+        result.element[j] = narrow<T>(s.scale * ((g - mean_g) - h * mean_gh));
       }
+      store_elements(dx + row * size, at, length, is_packed, result);
     });
-    held.store(dx + row * size, size, is_packed, team);
   }
 };
 
@@ -232,21 +284,37 @@ struct ParameterBlockSums {
   }
 };
 
-template <class T>
-struct AddBlocks {
-  const Wide<T>* sums;
-  T* target;
-  int64_t blocks;
-  int64_t size;
+constexpr int kSumColumns = 32;
+constexpr int kSumLines = 32;
 
-  __device__ void operator()(int64_t column) const {
-    Wide<T> total = 0;
+// target[column] = the sum of sums[group * size + column] over groups. A block handles kSumColumns
+// columns; each of its lines adds up every kSumLines-th group.
+template <class T>
+__global__ void add_groups(const Wide<T>* sums, T* target, int64_t groups, int64_t size) {
+  __shared__ Wide<T> parts[kSumLines][kSumColumns];
+  const int64_t column = static_cast<int64_t>(blockIdx.x) * kSumColumns + threadIdx.x;
+  Wide<T> total = 0;
+  if (column < size) {
     FLOW_UNROLL_16
-    for (int64_t block = 0; block < blocks; ++block)
-      total += sums[block * size + column];
-    target[column] = narrow<T>(total);
+    for (int64_t group = threadIdx.y; group < groups; group += kSumLines)
+      total += sums[group * size + column];
   }
-};
+  parts[threadIdx.y][threadIdx.x] = total;
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= size) return;
+  FLOW_UNROLL
+  for (int line = 1; line < kSumLines; ++line)
+    total += parts[line][threadIdx.x];
+  target[column] = narrow<T>(total);
+}
+
+template <class T>
+void add_up(const KernelContext& ctx, const Wide<T>* sums, T* target, int64_t groups,
+            int64_t size) {
+  const auto blocks = static_cast<unsigned>((size + kSumColumns - 1) / kSumColumns);
+  cuda::launch(add_groups<T>, blocks, dim3(kSumColumns, kSumLines), 0, cuda::stream_of(ctx), sums,
+               target, groups, size);
+}
 
 template <bool kCenters>
 void norm(const KernelContext& ctx) {
@@ -273,47 +341,54 @@ void norm(const KernelContext& ctx) {
   });
 }
 
+// The number of rows whose gradients are added up before they are added to those of other rows:
+// few groups, because their sums go through memory, but enough to keep a device busy.
+template <class T>
+int64_t group_rows_of(const NormSizes& sizes) {
+  constexpr int64_t kThreads = 1 << 16;
+  constexpr int64_t kLeastRows = 8;
+  const int64_t groups =
+      std::clamp<int64_t>(sizes.rows / kLeastRows, 1, kThreads / holders_of<T>(sizes.size));
+  return (sizes.rows + groups - 1) / groups;
+}
+
 template <bool kCenters>
 void norm_backward(const KernelContext& ctx) {
-  constexpr int64_t kBlockRows = 32;
-  constexpr int64_t kMaxBlocks = 128;
   const auto& attrs = ctx.attrs_as<NormAttrs>();
   const NormSizes sizes(ctx.in(1).shape(), attrs);
   const DenseInput dy(ctx, 0);
   const DenseInput x(ctx, 1);
   const DenseInput weight(ctx, 2);
-  const int64_t block_rows = std::max(kBlockRows, (sizes.rows + kMaxBlocks - 1) / kMaxBlocks);
-  const int64_t blocks = (sizes.rows + block_rows - 1) / block_rows;
   dispatch_floating(ctx.in(1).meta->dtype, [&]<class T>() {
     using C = Wide<T>;
-    const ScratchArray<RowStatistics<C>> statistics(ctx, sizes.rows);
-    const ScratchArray<C> weight_sums(ctx, blocks * sizes.size);
-    const ScratchArray<C> bias_sums(ctx, blocks * sizes.size);
-    if (sizes.size <= kMostHeld<T>) {
-      const bool is_packed = has_packed_rows(x.as<T>(), sizes.size) &&
-                             has_packed_rows(dy.as<T>(), sizes.size) &&
-                             has_packed_rows(weight.as<T>(), sizes.size) &&
-                             has_packed_rows(ctx.out(0).as<T>(), sizes.size);
-      for_each_held_row<T>(ctx, sizes.rows, sizes.size,
-                           NormBackwardHeldRow<T, kCenters>{dy.as<T>(), x.as<T>(), weight.as<T>(),
-                                                            ctx.out(0).as<T>(), statistics.data(),
-                                                            sizes.size, attrs.eps, is_packed});
+    const bool is_held = sizes.size <= kMostHeld<T, kMostAdders>;
+    const int64_t group_rows =
+        is_held ? group_rows_of<T>(sizes) : std::max<int64_t>(32, (sizes.rows + 127) / 128);
+    const int64_t groups = sizes.rows == 0 ? 0 : (sizes.rows + group_rows - 1) / group_rows;
+    const ScratchArray<C> weight_sums(ctx, groups * sizes.size);
+    const ScratchArray<C> bias_sums(ctx, groups * sizes.size);
+    T* dx = ctx.out(0).as<T>();
+    if (is_held) {
+      const bool is_packed =
+          has_packed_rows(x.as<T>(), sizes.size) && has_packed_rows(dy.as<T>(), sizes.size) &&
+          has_packed_rows(weight.as<T>(), sizes.size) && has_packed_rows(dx, sizes.size);
+      for_each_held_row<T, kMostAdders>(
+          ctx, groups, sizes.size,
+          NormBackwardGroup<T, kCenters>{dy.as<T>(), x.as<T>(), weight.as<T>(), dx,
+                                         weight_sums.data(), bias_sums.data(), sizes.rows,
+                                         sizes.size, group_rows, attrs.eps, is_packed});
     } else {
-      for_each_row(
-          ctx, sizes.rows, sizes.size,
-          NormBackwardRow<T, kCenters>{dy.as<T>(), x.as<T>(), weight.as<T>(), ctx.out(0).as<T>(),
-                                       statistics.data(), sizes.size, attrs.eps});
+      const ScratchArray<RowStatistics<C>> statistics(ctx, sizes.rows);
+      for_each_row(ctx, sizes.rows, sizes.size,
+                   NormBackwardRow<T, kCenters>{dy.as<T>(), x.as<T>(), weight.as<T>(), dx,
+                                                statistics.data(), sizes.size, attrs.eps});
+      for_each_element(
+          ctx, groups * sizes.size,
+          ParameterBlockSums<T>{dy.as<T>(), x.as<T>(), statistics.data(), weight_sums.data(),
+                                bias_sums.data(), sizes.rows, sizes.size, group_rows});
     }
-    for_each_element(
-        ctx, blocks * sizes.size,
-        ParameterBlockSums<T>{dy.as<T>(), x.as<T>(), statistics.data(), weight_sums.data(),
-                              bias_sums.data(), sizes.rows, sizes.size, block_rows});
-    for_each_element(ctx, sizes.size,
-                     AddBlocks<T>{weight_sums.data(), ctx.out(1).as<T>(), blocks, sizes.size});
-    if (kCenters) {
-      for_each_element(ctx, sizes.size,
-                       AddBlocks<T>{bias_sums.data(), ctx.out(2).as<T>(), blocks, sizes.size});
-    }
+    add_up(ctx, weight_sums.data(), ctx.out(1).as<T>(), groups, sizes.size);
+    if (kCenters) add_up(ctx, bias_sums.data(), ctx.out(2).as<T>(), groups, sizes.size);
   });
 }
 

@@ -48,25 +48,32 @@ struct SoftmaxHeldRow {
 
   __device__ void operator()(int64_t row, Team team) const {
     using C = Wide<T>;
+    const int length = static_cast<int>(size);
     const C nothing = -std::numeric_limits<C>::infinity();
     HeldRow<T> held;
-    held.load(x + row * size, size, is_packed, team, nothing);
+    held.load(x + row * size, length, is_packed, team, narrow<T>(nothing));
     C largest = nothing;
-    held.for_each(size, team,
-                  [&](C value, int64_t) { largest = largest < value ? value : largest; });
+    held.for_each(length, team, [&](C value) { largest = largest < value ? value : largest; });
     largest = team.reduce(largest, [](C a, C b) { return a < b ? b : a; });
     C total = 0;
-    held.for_each(size, team, [&](C& value, int64_t) {
-      value -= largest;
-      const C weight = std::exp(value);
-      if (!kLog) value = weight;
-      total += weight;
-    });
-    total = team.sum(total);
-    const C factor = kLog ? std::log(total) : C{1} / total;
-    held.for_each(size, team,
-                  [&](C& value, int64_t) { value = kLog ? value - factor : value * factor; });
-    held.store(y + row * size, size, is_packed, team);
+    if constexpr (kLog) {
+      held.for_each(length, team, [&](C value) { total += std::exp(value - largest); });
+      const C factor = std::log(team.sum(total));
+      HeldRow<T>::store(y + row * size, length, is_packed, team,
+                        [&](int slot, int j) { return held.at(slot, j) - largest - factor; });
+    } else {
+      C weight[kHeldPacks][HeldRow<T>::kCount];
+      for_held_packs<T>(length, team, [&](int, int slot) {
+        FLOW_UNROLL
+        for (int j = 0; j < HeldRow<T>::kCount; ++j) {
+          weight[slot][j] = std::exp(held.at(slot, j) - largest);
+          total += weight[slot][j];
+        }
+      });
+      const C factor = C{1} / team.sum(total);
+      HeldRow<T>::store(y + row * size, length, is_packed, team,
+                        [&](int slot, int j) { return weight[slot][j] * factor; });
+    }
   }
 };
 
@@ -80,27 +87,22 @@ struct SoftmaxBackwardHeldRow {
 
   __device__ void operator()(int64_t row, Team team) const {
     using C = Wide<T>;
-    HeldRow<T> gradient, held;
-    gradient.load(dy + row * size, size, is_packed, team, 0);
-    held.load(y + row * size, size, is_packed, team, 0);
+    const int length = static_cast<int>(size);
+    HeldRow<T> gradient, result;
+    gradient.load(dy + row * size, length, is_packed, team);
+    result.load(y + row * size, length, is_packed, team);
     C total = 0;
-    for_held_packs<T>(size, team, [&](int64_t, int slot) {
+    for_held_packs<T>(length, team, [&](int, int slot) {
       FLOW_UNROLL
-      for (int j = 0; j < HeldRow<T>::kCount; ++j) {
-        const C u = gradient.value[slot][j];
-        total += kLog ? u : u * held.value[slot][j];
-      }
+      for (int j = 0; j < HeldRow<T>::kCount; ++j)
+        total += kLog ? gradient.at(slot, j) : gradient.at(slot, j) * result.at(slot, j);
     });
     total = team.sum(total);
-    for_held_packs<T>(size, team, [&](int64_t, int slot) {
-      FLOW_UNROLL
-      for (int j = 0; j < HeldRow<T>::kCount; ++j) {
-        const C u = gradient.value[slot][j];
-        const C v = held.value[slot][j];
-        held.value[slot][j] = kLog ? u - std::exp(v) * total : (u - total) * v;
-      }
+    HeldRow<T>::store(dx + row * size, length, is_packed, team, [&](int slot, int j) {
+      const C u = gradient.at(slot, j);
+      const C v = result.at(slot, j);
+      return kLog ? u - std::exp(v) * total : (u - total) * v;
     });
-    held.store(dx + row * size, size, is_packed, team);
   }
 };
 

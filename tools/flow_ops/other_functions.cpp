@@ -40,6 +40,12 @@ void add_creating(Calls& calls) {
                                 {"empty_like", [x] { empty_like(x); }},
                                 {"new_empty", [x] { new_empty(x, {2}); }},
                                 {"new_tensor", [x] { new_tensor(x, {1.f}); }},
+                                {"bartlett_window", [] { bartlett_window(4); }},
+                                {"hann_window", [] { hann_window(4); }},
+                                {"hamming_window", [] { hamming_window(4); }},
+                                {"blackman_window", [] { blackman_window(4); }},
+                                {"tril_indices", [] { tril_indices(2, 2); }},
+                                {"triu_indices", [] { triu_indices(2, 2); }},
                             });
 }
 
@@ -79,6 +85,33 @@ void add_others(Calls& calls) {
       });
 }
 
+void add_composed(Calls& calls) {
+  const Tensor x = full({4, 4}, 0.5);
+  const Tensor index = tensor({0, 2});
+  calls.insert(calls.end(), {
+                                {"celu_", [x] { celu_(x.clone()); }},
+                                {"elu_", [x] { elu_(x.clone()); }},
+                                {"hardtanh_", [x] { hardtanh_(x.clone()); }},
+                                {"leaky_relu_", [x] { leaky_relu_(x.clone()); }},
+                                {"rrelu_", [x] { rrelu_(x.clone()); }},
+                                {"selu_", [x] { selu_(x.clone()); }},
+                                {"threshold_", [x] { threshold_(x.clone(), 0.1, 0); }},
+                                {"ldexp", [x] { ldexp(x, x); }},
+                                {"signbit", [x] { signbit(x); }},
+                                {"mvlgamma", [x] { mvlgamma(x + 3, 2); }},
+                                {"unravel_index",
+                                 [index] {
+                                   unravel_index(index, {4, 4});
+                                 }},
+                                {"put", [x, index] { put(x, index, ones({2})); }},
+                                {"index_reduce",
+                                 [x, index] {
+                                   index_reduce(x, 0, index, ones({2, 4}), "prod");
+                                 }},
+                                {"cumulative_trapezoid", [x] { cumulative_trapezoid(x); }},
+                            });
+}
+
 }  // namespace
 
 const Calls& other_functions() {
@@ -87,6 +120,7 @@ const Calls& other_functions() {
     add_drawing(calls);
     add_creating(calls);
     add_others(calls);
+    add_composed(calls);
     return calls;
   }();
   return kCalls;

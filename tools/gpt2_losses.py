@@ -6,7 +6,8 @@ tools/gpt2_losses.py PROGRAM [--device cuda|cpu] [--steps N] [--layers N --heads
 
 PROGRAM is build/.../bin/train_gpt2. Both train in bfloat16 mixed precision with AdamW, weight decay on matrices,
 clipped gradients and the schedule of the example. The tokens follow a made rule with noise, so that losses fall.
-The exit status is 1 if a loss differs by more than --limit (0.01) of PyTorch's. Needs a Python with torch.
+flow's losses are flow.jsonl in the folder --out. The exit status is 1 if a loss differs by more than --limit (0.01)
+of PyTorch's. Needs a Python with torch.
 """
 
 import argparse
@@ -19,9 +20,12 @@ import sys
 import tempfile
 import time
 
-import torch
-import torch.nn.functional as F
-from torch import nn
+try:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+except ImportError:
+    sys.exit("tools/gpt2_losses.py: this Python has no torch: pip install torch")
 
 LEARNING_RATE, LEAST_RATE = 6e-4, 6e-5  # of examples/train_gpt2.cpp
 PADDING = 128
@@ -144,26 +148,27 @@ def main():
                           ("vocabulary", 50257), ("batch", 8)):
         parser.add_argument("--" + name, type=int, default=default)
     options = parser.parse_args()
-    out = options.out or pathlib.Path(tempfile.mkdtemp())
-    out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(1)
     padded = -(-options.vocabulary // PADDING) * PADDING
     model = Gpt2(padded, options.length, options.layers, options.heads, options.width).to(options.device)
     with torch.no_grad():
         model.wte.weight[options.vocabulary:] = 0
     tokens = make_tokens(min(options.steps, 64) * options.batch * options.length + 1, options.vocabulary)
-    (out / "tokens.bin").write_bytes(struct.pack(f"<{len(tokens)}H", *tokens))
-    write_safetensors(out / "init.safetensors", weights_for_file(model, options.vocabulary))
-
     sizes = [f"--{name}={getattr(options, name)}"
              for name in ("steps", "layers", "heads", "width", "length", "vocabulary", "batch")]
-    start = time.monotonic()
-    subprocess.run([options.program, "--device", options.device, "--data", out / "tokens.bin", "--in-order",
-                    "--init", out / "init.safetensors", "--log", out / "flow.jsonl", *sizes], check=True)
-    middle = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        out = options.out or work
+        out.mkdir(parents=True, exist_ok=True)
+        (work / "tokens.bin").write_bytes(struct.pack(f"<{len(tokens)}H", *tokens))
+        write_safetensors(work / "init.safetensors", weights_for_file(model, options.vocabulary))
+        start = time.monotonic()
+        subprocess.run([options.program, "--device", options.device, "--data", work / "tokens.bin", "--in-order",
+                        "--init", work / "init.safetensors", "--log", out / "flow.jsonl", *sizes], check=True)
+        middle = time.monotonic()
+        own = [json.loads(line)["loss"] for line in open(out / "flow.jsonl")]
     theirs = train_torch(model, tokens, options)
     end = time.monotonic()
-    own = [json.loads(line)["loss"] for line in open(out / "flow.jsonl")]
     if len(own) != len(theirs):
         sys.exit(f"flow logged {len(own)} losses, and PyTorch {len(theirs)}")
     differences = [abs(a - b) / abs(b) for a, b in zip(own, theirs)]

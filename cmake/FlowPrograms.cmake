@@ -1,5 +1,13 @@
 # Programs of the developer build: tests, benchmarks, examples, tools. All go to build/<preset>/bin.
 
+# The options of sanitizers for tests that are not googletest's; add_suites.cmake has the same and
+# says why.
+set(FLOW_SANITIZER_ENVIRONMENT
+    "ASAN_OPTIONS=intercept_tls_get_addr=0:allocator_may_return_null=1"
+    "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "TSAN_OPTIONS=allocator_may_return_null=1:suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp")
+
 # flow_add_program(<name> sources...). Reports name its lines from the project's root on.
 function(flow_add_program name)
   add_executable(${name} ${ARGN})

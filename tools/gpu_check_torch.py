@@ -22,6 +22,8 @@ try:
 except ImportError:
     sys.exit("tools/gpu_check_torch.py: this Python has no torch")
 
+from gpt2_losses import Gpt2
+
 TOKENS, WIDTH, VOCABULARY = 8192, 768, 50304
 BATCHES, BATCH_SECONDS, MOST_CALLS = 7, 0.02, 2000
 
@@ -83,39 +85,12 @@ def embedding():
     return lambda weight: torch.autograd.grad(F.embedding(tokens, weight), weight, dy), (weight,)
 
 
-class Block(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.ln_1, self.ln_2 = torch.nn.LayerNorm(WIDTH), torch.nn.LayerNorm(WIDTH)
-        self.qkv, self.out = torch.nn.Linear(WIDTH, 3 * WIDTH), torch.nn.Linear(WIDTH, WIDTH)
-        self.fc, self.proj = torch.nn.Linear(WIDTH, 4 * WIDTH), torch.nn.Linear(4 * WIDTH, WIDTH)
-
-    def forward(self, x):
-        batch, length, _ = x.shape
-        q, k, v = (part.view(batch, length, 12, WIDTH // 12).transpose(1, 2)
-                   for part in self.qkv(self.ln_1(x)).split(WIDTH, 2))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(y.transpose(1, 2).reshape(batch, length, WIDTH))
-        return x + self.proj(F.gelu(self.fc(self.ln_2(x)), approximate="tanh"))
-
-
-class Gpt2(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.wte, self.wpe = torch.nn.Embedding(VOCABULARY, WIDTH), torch.nn.Embedding(1024, WIDTH)
-        self.blocks = torch.nn.Sequential(*(Block() for _ in range(12)))
-        self.ln_f = torch.nn.LayerNorm(WIDTH)
-        for weight in (self.wte.weight, self.wpe.weight):
-            torch.nn.init.normal_(weight, std=0.02)
-
-    def forward(self, tokens, targets):
-        x = self.wte(tokens) + self.wpe.weight[:tokens.shape[1]]
-        logits = F.linear(self.ln_f(self.blocks(x)), self.wte.weight)
-        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+def gpt2_124m():
+    return Gpt2(VOCABULARY, length=1024, layers=12, heads=12, width=WIDTH).cuda()
 
 
 def gpt2(compiled):
-    model = Gpt2().cuda()
+    model = gpt2_124m()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     forward = torch.compile(model) if compiled else model
     tokens, targets = (torch.randint(VOCABULARY, (8, 1024), device="cuda") for _ in range(2))
@@ -130,7 +105,7 @@ def gpt2(compiled):
 
 
 def adamw():
-    model = Gpt2().cuda()
+    model = gpt2_124m()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     for p in model.parameters():
         p.grad = torch.randn_like(p)

@@ -67,7 +67,7 @@ struct AdamaxStep {
   FLOW_HOST_DEVICE Numbers<C> numbers() const {
     const double first = beta1.get();
     return {Average<C>(first), static_cast<C>(attrs.beta2), static_cast<C>(attrs.eps),
-            static_cast<C>(lr.get() / (1 - std::pow(first, step.get())))};
+            static_cast<C>(lr.get() / (1 - power(first, step.get())))};
   }
 
   template <class C>
@@ -106,14 +106,14 @@ struct RAdamStep {
   FLOW_HOST_DEVICE Numbers<C> numbers() const {
     const double count = step.get();
     const double own_beta1 = beta1.get();
-    const double power2 = std::pow(attrs.beta2, count);
+    const double power2 = power(attrs.beta2, count);
     const double limit = 2 / (1 - attrs.beta2) - 1;
     const double length = limit - 2 * count * power2 / (1 - power2);
     const bool is_rectified = length > 5;
     const double squared =
         (length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length);
     const double rectifier = is_rectified ? std::sqrt(squared * (1 - power2)) : 1;
-    const double rate = lr.get() * rectifier / (1 - std::pow(own_beta1, count));
+    const double rate = lr.get() * rectifier / (1 - power(own_beta1, count));
     return {Average<C>(own_beta1),     Average<C>(attrs.beta2), direction.keep<C>(lr.get()),
             static_cast<C>(attrs.eps), static_cast<C>(rate),    is_rectified};
   }
@@ -311,8 +311,8 @@ struct LambDirectionStep {
             Average<C>(attrs.beta2),
             static_cast<C>(attrs.eps),
             static_cast<C>(direction.decay),
-            static_cast<C>(1 - std::pow(own_beta1, count)),
-            static_cast<C>(std::sqrt(1 - std::pow(attrs.beta2, count)))};
+            static_cast<C>(1 - power(own_beta1, count)),
+            static_cast<C>(std::sqrt(1 - power(attrs.beta2, count)))};
   }
 
   template <class C>

@@ -37,7 +37,8 @@ __device__ auto numbers_of(const Step& step) {
     memcpy(memory, &own, sizeof(Numbers));
   }
   __syncthreads();
-  return *reinterpret_cast<const Numbers*>(memory);
+  const void* const shared = memory;
+  return *static_cast<const Numbers*>(shared);
 }
 
 // Tensors without gaps, whose first elements are handled as packs.

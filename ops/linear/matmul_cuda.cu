@@ -55,11 +55,15 @@ __global__ void multiply(PlainProduct p, const T* a, const T* b, const T* bias, 
 }
 
 template <class T>
-void run_plain(const KernelContext& ctx) {
-  const auto& product = ctx.state_as<PlainProduct>();
+void launch_plain(const KernelContext& ctx, const PlainProduct& product) {
   cuda::launch(multiply<T>, cuda::blocks_for(ctx.out(0).numel()), cuda::kBlockThreads, 0,
                cuda::stream_of(ctx), product, ctx.in(0).as<T>(), ctx.in(1).as<T>(),
                ctx.has_input(2) ? ctx.in(2).as<T>() : nullptr, ctx.out(0).as<T>());
+}
+
+template <class T>
+void run_plain(const KernelContext& ctx) {
+  launch_plain<T>(ctx, ctx.state_as<PlainProduct>());
 }
 
 KernelChoice choose_plain(const KernelQuery& query, const PlainProduct& product) {
@@ -68,10 +72,7 @@ KernelChoice choose_plain(const KernelQuery& query, const PlainProduct& product)
   return {fn, std::make_shared<const PlainProduct>(product)};
 }
 
-template <MatrixProduct (*kProduct)(const KernelQuery& query)>
-KernelChoice select_plain(const KernelQuery& query) {
-  if (!parts_fit(query)) return {};
-  const MatrixProduct product = kProduct(query);
+PlainProduct plain_product(const MatrixProduct& product) {
   PlainProduct plain;
   plain.m = product.m;
   plain.n = product.n;
@@ -90,11 +91,16 @@ KernelChoice select_plain(const KernelQuery& query) {
   plain.a_row = product.a.row;
   plain.b_column = product.b.column;
   plain.bias_stride = product.bias_stride;
-  return choose_plain(query, plain);
+  return plain;
 }
 
-KernelChoice select_plain_contraction(const KernelQuery& query) {
+template <MatrixProduct (*kProduct)(const KernelQuery& query)>
+KernelChoice select_plain(const KernelQuery& query) {
   if (!parts_fit(query)) return {};
+  return choose_plain(query, plain_product(kProduct(query)));
+}
+
+PlainProduct plain_contraction(const KernelQuery& query) {
   const TensorMeta& a = query.input(0);
   const TensorMeta& b = query.input(1);
   const int64_t last = a.local_shape.size() - 1;
@@ -111,7 +117,12 @@ KernelChoice select_plain_contraction(const KernelQuery& query) {
     plain.a_k[d] = a.strides[d];
     plain.b_k[d] = b.strides[d];
   }
-  return choose_plain(query, plain);
+  return plain;
+}
+
+KernelChoice select_plain_contraction(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  return choose_plain(query, plain_contraction(query));
 }
 
 // ---- through the library
@@ -158,19 +169,30 @@ __global__ void add_bias(int64_t numel, int64_t columns, const T* bias, T* c) {
     c[i] += bias[i % columns];
 }
 
+// A product for the library, and the same one for a library that does not take it.
+struct LibraryProduct {
+  DeviceGemm gemm;
+  PlainProduct plain;
+};
+
 // The library adds a bias in the same pass, but not for float64.
 void run_library(const KernelContext& ctx) {
-  const auto& gemm = ctx.state_as<DeviceGemm>();
-  run_device_gemm(
-      ctx, gemm,
-      {ctx.in(0).data, ctx.in(1).data, gemm.has_bias ? ctx.in(2).data : nullptr, ctx.out(0).data});
+  const auto& [gemm, plain] = ctx.state_as<LibraryProduct>();
+  const DeviceGemmData data{ctx.in(0).data, ctx.in(1).data,
+                            gemm.has_bias ? ctx.in(2).data : nullptr, ctx.out(0).data};
+  if (!run_device_gemm(ctx, gemm, data)) {
+    const PlainProduct& product = plain;
+    dispatch_floating(gemm.dtype, [&]<class T>() { launch_plain<T>(ctx, product); });
+    return;
+  }
   if (!ctx.has_input(2) || gemm.has_bias) return;
   const TensorView& y = ctx.out(0);
   cuda::launch(add_bias<double>, cuda::blocks_for(y.numel()), cuda::kBlockThreads, 0,
                cuda::stream_of(ctx), y.numel(), gemm.n, ctx.in(2).as<double>(), y.as<double>());
 }
 
-KernelChoice choose_library(const KernelQuery& query, MatrixProduct product) {
+KernelChoice choose_library(const KernelQuery& query, MatrixProduct product,
+                            const PlainProduct& plain) {
   const DType dtype = query.output(0).dtype;
   if (!is_floating(dtype) || query.output(0).local_numel == 0 || product.k == 0) return {};
   DeviceGemm gemm;
@@ -191,13 +213,14 @@ KernelChoice choose_library(const KernelQuery& query, MatrixProduct product) {
                    gemm.b_leading)) {
     return {};
   }
-  return {run_library, std::make_shared<const DeviceGemm>(gemm)};
+  return {run_library, std::make_shared<const LibraryProduct>(LibraryProduct{gemm, plain})};
 }
 
 template <MatrixProduct (*kProduct)(const KernelQuery& query)>
 KernelChoice select_library(const KernelQuery& query) {
   if (!parts_fit(query)) return {};
-  return choose_library(query, kProduct(query));
+  const MatrixProduct product = kProduct(query);
+  return choose_library(query, product, plain_product(product));
 }
 
 KernelChoice select_library_contraction(const KernelQuery& query) {
@@ -215,7 +238,7 @@ KernelChoice select_library_contraction(const KernelQuery& query) {
       !collapse(b.local_shape, b.strides, last, count, product.b.row)) {
     return {};
   }
-  return choose_library(query, product);
+  return choose_library(query, product, plain_contraction(query));
 }
 
 }  // namespace

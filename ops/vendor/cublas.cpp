@@ -1,10 +1,12 @@
 #include "ops/vendor/cublas.h"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include <cublasLt.h>
 #include <dlfcn.h>
@@ -13,6 +15,7 @@
 #include "core/device/cuda_launch.h"
 #include "core/device/cuda_library.h"
 #include "core/error.h"
+#include "core/log.h"
 
 namespace flow::ops {
 
@@ -75,6 +78,18 @@ void check(cublasStatus_t status, const char* call) {
                   "; look the code up in cuBLAS' manual (cublasStatus_t)"));
 }
 
+// Statuses by which the library says that it cannot compute a product in this way.
+bool is_refusal(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
+         status == CUBLAS_STATUS_ARCH_MISMATCH;
+}
+
+void warn_of_refusal(const DeviceGemm& gemm) {
+  log_warning(str("[matmul] cuBLASLt has no algorithm for (", gemm.m, ", ", gemm.k, ") by (",
+                  gemm.k, ", ", gemm.n, ") ", gemm.dtype,
+                  "; flow's plain kernel computes it, which is slow"));
+}
+
 cudaDataType_t data_type(DType dtype) {
   if (dtype == DType::kFloat16) return CUDA_R_16F;
   if (dtype == DType::kBFloat16) return CUDA_R_16BF;
@@ -88,7 +103,7 @@ struct Prepared {
   cublasLtMatrixLayout_t first = nullptr;   // b
   cublasLtMatrixLayout_t second = nullptr;  // a
   cublasLtMatrixLayout_t result = nullptr;
-  cublasLtMatmulAlgo_t algorithm = {};
+  std::vector<cublasLtMatmulAlgo_t> algorithms;  // the best first; those that failed are removed
 };
 
 void set_desc(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
@@ -150,18 +165,19 @@ Prepared prepare(cublasLtHandle_t handle, const DeviceGemm& gemm, const void* bi
     check(library().preference_set(preference, attribute, &alignment, sizeof(alignment)),
           "cublasLtMatmulPreferenceSetAttribute");
   }
-  cublasLtMatmulHeuristicResult_t found = {};
+  constexpr int kMostAlgorithms = 8;
+  std::array<cublasLtMatmulHeuristicResult_t, kMostAlgorithms> found = {};
   int count = 0;
-  check(library().heuristic(handle, prepared.desc, prepared.first, prepared.second, prepared.result,
-                            prepared.result, preference, 1, &found, &count),
-        "cublasLtMatmulAlgoGetHeuristic");
+  const cublasStatus_t status =
+      library().heuristic(handle, prepared.desc, prepared.first, prepared.second, prepared.result,
+                          prepared.result, preference, kMostAlgorithms, found.data(), &count);
+  if (!is_refusal(status)) check(status, "cublasLtMatmulAlgoGetHeuristic");
   check(library().preference_destroy(preference), "cublasLtMatmulPreferenceDestroy");
-  if (count == 0) {
-    throw Unsupported(str("[matmul] cuBLASLt has no algorithm for (", gemm.m, ", ", gemm.k,
-                          ") by (", gemm.k, ", ", gemm.n, ") ", gemm.dtype,
-                          "; make the operands contiguous or use another dtype"));
+  for (int i = 0; i < count; ++i) {
+    const auto& result = found[static_cast<size_t>(i)];
+    if (result.state == CUBLAS_STATUS_SUCCESS) prepared.algorithms.push_back(result.algo);
   }
-  prepared.algorithm = found.algo;
+  if (prepared.algorithms.empty()) warn_of_refusal(gemm);
   return prepared;
 }
 
@@ -172,7 +188,7 @@ class GemmCache {
 
   cublasLtHandle_t handle() const { return handle_; }
 
-  const Prepared& find(const DeviceGemm& gemm, const void* bias, uint32_t alignment) {
+  Prepared& find(const DeviceGemm& gemm, const void* bias, uint32_t alignment) {
     const Key key(gemm.dtype, gemm.m, gemm.n, gemm.k, gemm.batch, gemm.a_transposed,
                   gemm.b_transposed, gemm.a_leading, gemm.b_leading, gemm.a_step, gemm.b_step,
                   gemm.has_bias, alignment);
@@ -201,11 +217,12 @@ uint32_t alignment_of(const DeviceGemm& gemm, const DeviceGemmData& data) {
 
 }  // namespace
 
-void run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data) {
+bool run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data) {
   const cudaStream_t stream = cuda::stream_of(ctx);  // makes the rank's device current
   auto& cache = ctx.rank.slot<GemmCache>();
   const std::lock_guard lock(cache.mutex);
-  const Prepared& prepared = cache.find(gemm, data.bias, alignment_of(gemm, data));
+  Prepared& prepared = cache.find(gemm, data.bias, alignment_of(gemm, data));
+  if (prepared.algorithms.empty()) return false;
   if (gemm.has_bias) {
     set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, data.bias);
   }
@@ -217,10 +234,17 @@ void run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const Dev
   const bool is_double = gemm.dtype == DType::kFloat64;
   const void* alpha = is_double ? static_cast<const void*>(&double_one) : &one;
   const void* beta = is_double ? static_cast<const void*>(&double_zero) : &zero;
-  check(library().matmul(cache.handle(), prepared.desc, alpha, data.b, prepared.first, data.a,
+  while (!prepared.algorithms.empty()) {
+    const cublasStatus_t status =
+        library().matmul(cache.handle(), prepared.desc, alpha, data.b, prepared.first, data.a,
                          prepared.second, beta, data.c, prepared.result, data.c, prepared.result,
-                         &prepared.algorithm, workspace->data(), kWorkspaceBytes, stream),
-        "cublasLtMatmul");
+                         &prepared.algorithms.front(), workspace->data(), kWorkspaceBytes, stream);
+    if (status == CUBLAS_STATUS_SUCCESS) return true;
+    if (!is_refusal(status)) check(status, "cublasLtMatmul");
+    prepared.algorithms.erase(prepared.algorithms.begin());
+  }
+  warn_of_refusal(gemm);
+  return false;
 }
 
 }  // namespace flow::ops

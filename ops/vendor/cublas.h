@@ -27,7 +27,8 @@ struct DeviceGemmData {
   void* c;
 };
 
-// Queues the product on the rank's stream. Requires: sizes > 0.
-void run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data);
+// Queues the product on the rank's stream and returns true. If no algorithm of the library takes
+// the product, returns false, queues nothing and logs a warning once. Requires: sizes > 0.
+bool run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data);
 
 }  // namespace flow::ops

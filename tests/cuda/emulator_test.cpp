@@ -11,6 +11,8 @@
 #include "core/device/device_memory.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/linear/matmul.h"
+#include "ops/random/random.h"
 
 namespace flow {
 
@@ -145,6 +147,27 @@ TEST(CudaEmulator, ManySmallCopiesKeepTheirValues) {
   }
   for (int i = 0; i < 40; ++i)
     EXPECT_EQ(read(blocks[static_cast<size_t>(i)], kCount), std::vector<int>(kCount, i));
+}
+
+TEST(CudaEmulator, ProductsThatTheLibraryRefusesAreComputed) {
+  const Tensor a = randn({3, 7, 5}, {.device = "cuda"}), b = randn({5, 4}, {.device = "cuda"});
+  const Tensor bias = randn({4}, {.device = "cuda"});
+  const auto products = [&] {
+    std::vector<std::vector<float>> values;
+    for (const Tensor& y : {matmul(a, b), linear(a, b.t(), bias), linear(a, b.t().contiguous())})
+      values.push_back(y.to("cpu").flatten().to_vector<float>());
+    return values;
+  };
+  const auto expected = products();
+
+  cuda_emulator::refuse_products(true);
+  const auto actual = products();
+  cuda_emulator::refuse_products(false);
+
+  for (size_t i = 0; i < expected.size(); ++i) {
+    for (size_t j = 0; j < expected[i].size(); ++j)
+      EXPECT_NEAR(actual[i][j], expected[i][j], 1e-5) << "product " << i;
+  }
 }
 
 TEST(CudaEmulator, MemoryRunsOutAtTheLimit) {

@@ -34,10 +34,12 @@ void multiply(const DeviceGemm& gemm, const DeviceGemmData& data) {
 
 }  // namespace
 
-void run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data) {
+bool run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data) {
+  if (cuda_emulator::refuses_products()) return false;
   FLOW_CUDA_CALL(cuda_emulator::enqueue(cuda::stream_of(ctx), [gemm, data] {
     dispatch_floating(gemm.dtype, [&]<class T>() { multiply<T>(gemm, data); });
   }));
+  return true;
 }
 
 }  // namespace flow::ops

@@ -103,6 +103,11 @@ namespace cuda_emulator {
 // Sets the memory of all devices together; allocations beyond it fail. For tests of running out of
 // memory.
 void set_device_memory(size_t bytes);
+
+// Whether products are refused, as by a library that has no algorithm for them. Default: false.
+void refuse_products(bool refuses);
+bool refuses_products();
+
 // Queues host code as if it were a kernel: it may use device memory.
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 // Runs all threads of all blocks of a kernel, one block after another.

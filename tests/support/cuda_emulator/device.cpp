@@ -1,5 +1,6 @@
 // Devices and their memory: one range of addresses that may be used only in an AccessWindow.
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -75,6 +76,18 @@ bool is_pinned_memory(const void* address) {
   if (next == memory().pinned.begin()) return false;
   const auto& [block, size] = *std::prev(next);
   return static_cast<const std::byte*>(address) < static_cast<const std::byte*>(block) + size;
+}
+
+namespace {
+std::atomic<bool> has_no_products = false;
+}  // namespace
+
+void refuse_products(bool refuses) {
+  has_no_products = refuses;
+}
+
+bool refuses_products() {
+  return has_no_products;
 }
 
 void set_device_memory(size_t bytes) {

@@ -189,6 +189,23 @@ void for_each_row(const KernelContext& ctx, int64_t rows, int64_t size, const F&
                cuda::stream_of(ctx), f, rows);
 }
 
+// Rows of which a thread takes many elements: several blocks share a multiprocessor, so that some
+// load while others wait for each other's sums.
+inline constexpr unsigned kLongRowThreads = 256;
+inline constexpr int64_t kLongRow = 32 * kLongRowThreads;  // elements
+
+template <class F>
+__global__ void __launch_bounds__(kLongRowThreads, 5) long_row_kernel(F f, int64_t rows) {
+  for_team_rows(f, rows);
+}
+
+template <class F>
+void for_each_long_row(const KernelContext& ctx, int64_t rows, const F& f) {
+  if (rows == 0) return;
+  cuda::launch(long_row_kernel<F>, dim3(static_cast<unsigned>(std::min(kMaxBlocks, rows))),
+               dim3(kLongRowThreads), 0, cuda::stream_of(ctx), f, rows);
+}
+
 // *to = the sum of n doubles.
 template <class T>
 struct SumAll {
@@ -238,6 +255,7 @@ struct AloneCall {
 template <class F>
 void for_each_slice(const KernelContext& ctx, int64_t slices, int64_t size, int64_t inner,
                     const F& f) {
+  if (inner == 1 && size >= kLongRow) return for_each_long_row(ctx, slices, f);
   if (inner < 32) return for_each_row(ctx, slices, size, f);
   for_each_element(ctx, slices, AloneCall<F>{f});
 }

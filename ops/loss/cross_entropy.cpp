@@ -359,8 +359,7 @@ const OpDef kCrossEntropy{.name = "cross_entropy",
                           .cost = cost,
                           .decompose = decompose_cross_entropy,
                           .saved_inputs = 0b111,
-                          .saved_outputs = 0b10,
-                          .autocast = AutocastRule::kFloat32};
+                          .saved_outputs = 0b10};
 
 const OpDef kCrossEntropyBackward{.name = "cross_entropy_backward",
                                   .num_inputs = 5,
@@ -411,12 +410,12 @@ ClassLossAttrs class_loss_attrs(const char* op, const Tensor& input, const Tenso
 
 // Divides a sum by the sum of its weights, which depend on the targets only.
 Tensor finish(const Tensor& loss, const Tensor& target, const Tensor& weight,
-              const ClassLossAttrs& attrs, Reduction reduction, Site site) {
+              const ClassLossAttrs& attrs, Reduction reduction, DType dtype, Site site) {
   Tensor result = loss;
   if (reduction == Reduction::kMean) {
     result = div(TensorArg(loss, site), ops::target_weight(target, weight, attrs, true, site));
   }
-  return result.dtype() == attrs.dtype ? result : cast(TensorArg(result, site), attrs.dtype);
+  return result.dtype() == dtype ? result : cast(TensorArg(result, site), dtype);
 }
 
 // Targets that are distributions: -sum(q log_softmax(x)).
@@ -449,6 +448,14 @@ Tensor distribution_cross_entropy(const TensorArg& input, const Tensor& target,
   return reduction == Reduction::kSum ? sum(losses) : mean(losses);
 }
 
+// Whether autocast leaves the logits alone: the op computes 16-bit logits in float32 and gives a
+// float32 loss. The CPU's kernels of 16-bit types are slower than a cast, and those of a device are
+// faster. Weights have the dtype of the logits.
+bool reads_as_given(const Tensor& x, const Tensor& target, const CrossEntropyOptions& options) {
+  return x.device() != DeviceType::kCpu && !is_floating(target.dtype()) &&
+         !options.weight.defined();
+}
+
 }  // namespace
 
 Tensor nll_loss(const TensorArg& input, const TensorArg& target, const NllLossOptions& options) {
@@ -458,7 +465,7 @@ Tensor nll_loss(const TensorArg& input, const TensorArg& target, const NllLossOp
     const ClassLossAttrs attrs =
         class_loss_attrs("nll_loss", x, options.weight, options.ignore_index, 0, reduction);
     const Tensor loss = ops::nll(x, target.tensor(), options.weight, attrs, input.site());
-    return finish(loss, target, options.weight, attrs, reduction, input.site());
+    return finish(loss, target, options.weight, attrs, reduction, x.dtype(), input.site());
   });
 }
 
@@ -471,7 +478,10 @@ Tensor cross_entropy(const TensorArg& input, const TensorArg& target,
                                 "; it must be between 0 and 1"),
                             input.site());
     }
-    const Tensor x = ops::autocast(input, ops::kCrossEntropy.autocast);
+    const bool is_autocast = thread_state().autocast != nullptr;
+    const Tensor x = reads_as_given(input.tensor(), target.tensor(), options)
+                         ? input.tensor()
+                         : ops::autocast(input, AutocastRule::kFloat32);
     const ClassLossAttrs attrs =
         class_loss_attrs("cross_entropy", x, options.weight, options.ignore_index,
                          options.label_smoothing, reduction);
@@ -480,7 +490,8 @@ Tensor cross_entropy(const TensorArg& input, const TensorArg& target,
     }
     const Tensor loss = dispatch_multi<2>(
         ops::kCrossEntropy, {&x, &target.tensor(), &options.weight}, attrs, input.site())[0];
-    return finish(loss, target, options.weight, attrs, reduction, input.site());
+    const DType dtype = is_autocast ? loss.dtype() : x.dtype();
+    return finish(loss, target, options.weight, attrs, reduction, dtype, input.site());
   });
 }
 

@@ -163,10 +163,22 @@ struct NllLossBackward {
   }
 };
 
+// exp(x - base). A result of 16 bits needs no more than exp2 of a rounded product gives.
+template <class T>
+__device__ Wide<T> exp_above(Wide<T> x, Wide<T> base) {
+  if constexpr (sizeof(T) == 2) {
+    constexpr float kLog2E = 1.44269504088896341F;
+    return std::exp2((x - base) * kLog2E);
+  } else {
+    return std::exp(x - base);
+  }
+}
+
 // The largest of some numbers, and the sum of exp(number - largest), kept while numbers are added
 // (Milakov and Gimelshein 2018).
-template <class C>
+template <class T>
 struct RunningSum {
+  using C = Wide<T>;
   C largest = -std::numeric_limits<C>::infinity();
   C total = 0;
 
@@ -182,57 +194,66 @@ struct RunningSum {
     for (int j = 0; j < kCount; ++j)
       most = most < numbers[j] ? numbers[j] : most;
     const C base = base_of(most);
-    if (largest < most) total *= std::exp(largest - base);
+    if (largest < most) total *= exp_above<T>(largest, base);
     largest = most;
     FLOW_UNROLL
     for (int j = 0; j < kCount; ++j)
-      total += std::exp(numbers[j] - base);
+      total += exp_above<T>(numbers[j], base);
   }
 
-  static __device__ RunningSum join(const RunningSum& a, const RunningSum& b) {
-    RunningSum sum;
-    sum.largest = a.largest < b.largest ? b.largest : a.largest;
-    const C base = base_of(sum.largest);
-    sum.total = a.total * std::exp(a.largest - base) + b.total * std::exp(b.largest - base);
-    return sum;
+  // log of the sum of exp of the numbers of all threads.
+  template <class Threads>
+  __device__ C log_sum_exp(Threads threads) const {
+    const C most = threads.reduce(largest, [](C a, C b) { return a < b ? b : a; });
+    const C sum = threads.sum(total * exp_above<T>(largest, base_of(most)));
+    return most + std::log(sum);
   }
 };
 
+// Calls f(at, packs) for the packs of a row, kRowPacks of them at a time, so that several loads are
+// on their way at once. `at[i]` is the position of the first element of pack i. Elements after the
+// end of the row are `filler`.
+inline constexpr int kRowPacks = 2;
+
+template <class T, class Threads, class F>
+__device__ void for_row_packs(const T* row, int64_t size, bool is_packed, T filler, Threads threads,
+                              const F& f) {
+  constexpr int kCount = kPackCount<T>;
+  const int64_t step = threads.step() * kCount;
+  for (int64_t first = threads.first() * kCount; first < size; first += kRowPacks * step) {
+    int64_t at[kRowPacks];
+    Pack<T, kCount> packs[kRowPacks];
+    FLOW_UNROLL
+    for (int i = 0; i < kRowPacks; ++i) {
+      at[i] = first + i * step;
+      if (at[i] < size) {
+        packs[i] = load_elements(row, at[i], size, is_packed, filler);
+      } else {
+        FLOW_UNROLL
+        for (int j = 0; j < kCount; ++j)
+          packs[i].element[j] = filler;
+      }
+    }
+    f(at, packs);
+  }
+}
+
 template <class T>
 struct CrossEntropy {
+  using C = Wide<T>;
   const T* x;
   bool is_packed;  // rows of neighbours can be read as packs
-  Wide<T>* lse_out;
+  C* lse_out;
   ClassSlices slices;
   Targets targets;
   Weights<T> weights;
-  Wide<T> smoothing;
-  typename Losses<Wide<T>>::Target losses;
+  C smoothing;
+  typename Losses<C>::Target losses;
 
   template <class Threads>
   __device__ void operator()(int64_t i, Threads threads) const {
-    using C = Wide<T>;
     const T* own = x + slices.begin(i);
-    constexpr int kCount = kPackCount<T>;
-    constexpr C kNothing = -std::numeric_limits<C>::infinity();
-    RunningSum<C> sum;
-    if (slices.inner == 1) {
-      for (int64_t c = threads.first() * kCount; c < slices.size; c += threads.step() * kCount) {
-        const auto pack = load_elements(own, c, slices.size, is_packed);
-        C numbers[kCount];
-        FLOW_UNROLL
-        for (int j = 0; j < kCount; ++j)
-          numbers[j] = c + j < slices.size ? widen(pack.element[j]) : kNothing;
-        sum.add(numbers);
-      }
-    } else {
-      for (int64_t c = threads.first(); c < slices.size; c += threads.step())
-        sum.add({widen(own[c * slices.inner])});
-    }
-    sum = threads.reduce(sum, [](const RunningSum<C>& a, const RunningSum<C>& b) {
-      return RunningSum<C>::join(a, b);
-    });
-    const C lse = sum.largest + std::log(sum.total);
+    const C lse = sum_of(own, threads).log_sum_exp(threads);
     double even = 0;
     if (smoothing != 0) {
       for (int64_t c = threads.first(); c < slices.size; c += threads.step())
@@ -249,25 +270,47 @@ struct CrossEntropy {
     }
     losses.store(i, loss);
   }
+
+  // Of the classes that this thread takes.
+  template <class Threads>
+  __device__ RunningSum<T> sum_of(const T* own, Threads threads) const {
+    RunningSum<T> sum;
+    if (slices.inner > 1) {
+      for (int64_t c = threads.first(); c < slices.size; c += threads.step())
+        sum.add({widen(own[c * slices.inner])});
+      return sum;
+    }
+    constexpr int kCount = kPackCount<T>;
+    const T nothing = narrow<T>(-std::numeric_limits<C>::infinity());
+    for_row_packs(own, slices.size, is_packed, nothing, threads,
+                  [&](const int64_t(&)[kRowPacks], const Pack<T, kCount>(&packs)[kRowPacks]) {
+                    C numbers[kRowPacks * kCount];
+                    FLOW_UNROLL
+                    for (int n = 0; n < kRowPacks * kCount; ++n)
+                      numbers[n] = widen(packs[n / kCount].element[n % kCount]);
+                    sum.add(numbers);
+                  });
+    return sum;
+  }
 };
 
 // dx = dy (scale p - on_target [c = t] - even w_c)
 template <class T>
 struct CrossEntropyBackward {
-  const Wide<T>* dy;
+  using C = Wide<T>;
+  const C* dy;
   int64_t dy_step;
   const T* x;
-  const Wide<T>* lse;
+  const C* lse;
   T* dx;
   bool is_packed;  // rows of neighbours can be read and written as packs
   ClassSlices slices;
   Targets targets;
   Weights<T> weights;
-  Wide<T> smoothing;
+  C smoothing;
 
   template <class Threads>
   __device__ void operator()(int64_t i, Threads threads) const {
-    using C = Wide<T>;
     const int64_t begin = slices.begin(i);
     const int64_t target = targets(i);
     const C even = smoothing / static_cast<C>(targets.num_classes);
@@ -279,15 +322,16 @@ struct CrossEntropyBackward {
     }
     const C on_target = (1 - smoothing) * weights(target);
     const C gradient = dy[i * dy_step];
+    const C scale = on_target + even_total;
     const C shift = lse[i];
     const auto slope_of = [&](T element, int64_t held) {
       const int64_t c = slices.first_class + held;
-      C slope = (on_target + even_total) * std::exp(widen(element) - shift);
+      C slope = scale * exp_above<T>(widen(element), shift);
       if (even != 0) slope -= even * weights(c);
       if (c == target) slope -= on_target;
       return narrow<T>(gradient * slope);
     };
-    if (slices.inner > 1 || !is_packed) {
+    if (slices.inner > 1) {
       for (int64_t held = threads.first(); held < slices.size; held += threads.step()) {
         const int64_t at = begin + held * slices.inner;
         dx[at] = slope_of(x[at], held);
@@ -295,14 +339,23 @@ struct CrossEntropyBackward {
       return;
     }
     constexpr int kCount = kPackCount<T>;
-    for (int64_t held = threads.first() * kCount; held < slices.size;
-         held += threads.step() * kCount) {
-      auto pack = load_pack<kCount>(x + begin + held, 0);
-      FLOW_UNROLL
-      for (int j = 0; j < kCount; ++j)
-        pack.element[j] = slope_of(pack.element[j], held + j);
-      store_pack(dx + begin + held, 0, pack);
-    }
+    const C factor = gradient * scale;
+    for_row_packs(x + begin, slices.size, is_packed, T{}, threads,
+                  [&](const int64_t(&at)[kRowPacks], Pack<T, kCount>(&packs)[kRowPacks]) {
+                    FLOW_UNROLL
+                    for (int p = 0; p < kRowPacks; ++p) {
+                      if (at[p] >= slices.size) continue;
+                      const int64_t to_target = target - slices.first_class - at[p];
+                      const bool is_plain = even == 0 && (to_target < 0 || to_target >= kCount);
+                      FLOW_UNROLL
+                      for (int j = 0; j < kCount; ++j) {
+                        T& element = packs[p].element[j];
+                        element = is_plain ? narrow<T>(factor * exp_above<T>(widen(element), shift))
+                                           : slope_of(element, at[p] + j);
+                      }
+                      store_elements(dx + begin, at[p], slices.size, is_packed, packs[p]);
+                    }
+                  });
   }
 };
 

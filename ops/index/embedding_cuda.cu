@@ -100,10 +100,9 @@ void embed_backward(const KernelContext& ctx) {
     for_each_element(ctx, count, PlaceRows{rows, entries, columns, attrs.padding_idx});
   });
   dispatch_floating(dweight.meta->dtype, [&]<class T>() {
-    for_each_element(
-        ctx, count * columns,
-        JoinSegments<T, AddValues>{places.view(), columns, dy.as<T>(), nullptr,
-                                   dense_places(columns), dweight.as<T>(), dense_places(columns)});
+    join_segments<AddValues>(
+        ctx, Segments<T>{places.view(), columns, dy.as<T>(), nullptr, dense_places(columns),
+                         dweight.as<T>(), dense_places(columns)});
   });
 }
 

@@ -127,9 +127,9 @@ struct Scattered {
 
   template <class T, class Join>
   void join(const KernelContext& ctx, const T* values, T* target) const {
-    for_each_element(ctx, count,
-                     JoinSegments<T, Join>{places.view(), 1, values, others.data(), dense_places(1),
-                                           target, dense_places(1)});
+    if (count == 0) return;
+    join_segments<Join>(ctx, Segments<T>{places.view(), 1, values, others.data(), dense_places(1),
+                                         target, dense_places(1)});
   }
 };
 

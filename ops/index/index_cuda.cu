@@ -169,10 +169,10 @@ struct SortedPicks {
 template <class T>
 void add_picked(const KernelContext& ctx, const Picks& picks, const SortedPicks& sorted,
                 const T* values, T* target) {
-  for_each_element(
-      ctx, picks.count * picks.columns(),
-      JoinSegments<T, AddValues>{sorted.places.view(), picks.columns(), values,
-                                 sorted.values.data(), picks.in_y(), target, picks.in_x()});
+  if (picks.count * picks.columns() == 0) return;
+  join_segments<AddValues>(
+      ctx, Segments<T>{sorted.places.view(), picks.columns(), values, sorted.values.data(),
+                       picks.in_y(), target, picks.in_x()});
 }
 
 void unindex(const KernelContext& ctx) {

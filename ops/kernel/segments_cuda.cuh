@@ -1,6 +1,7 @@
 // Writes many values to scattered positions on CUDA devices without atomics. The values are sorted
-// by position, and one thread handles all values of a position in their original order. Therefore
-// sums do not depend on timing, and the last of several writes remains, as on the CPU.
+// by position, and those of a position are combined in their original order, in pieces if there are
+// many. Therefore sums do not depend on timing, and the last of several writes remains, as on the
+// CPU.
 #pragma once
 
 #include "ops/kernel/merge_sort_cuda.cuh"
@@ -39,6 +40,11 @@ class SortedPlaces {
       return sorted[p].place >= 0 && (p == 0 || sorted[p - 1].place != sorted[p].place);
     }
 
+    // Returns true if position `end`, which is after position `p`, has the same place.
+    __device__ bool reaches(int64_t p, int64_t end) const {
+      return end < count && sorted[end].place == sorted[p].place;
+    }
+
     // Returns true if position `p` has the same place as the position before it.
     __device__ bool continues(int64_t p) const {
       return p < count && sorted[p].place == sorted[p - 1].place;
@@ -69,10 +75,14 @@ struct AddValues {
   }
 };
 
-// Combines values[value_places(index) + inner_values(column)] with target[place +
-// inner_target(column)], for `columns` columns of each value.
-template <class T, class Join>
-struct JoinSegments {
+// A thread combines values within pieces of this many, so that a position that very many values go
+// to does not keep one thread busy.
+inline constexpr int64_t kSegmentPiece = 32;
+
+// Where the values that share a place are, and where they go: values[value_places(index) +
+// inner_values(column)] to target[place + inner_target(column)], for `columns` columns.
+template <class T>
+struct Segments {
   SortedPlaces::View places;
   int64_t columns;
   const T* values;
@@ -87,18 +97,85 @@ struct JoinSegments {
     return values[at + inner_values(column)];
   }
 
-  __device__ void operator()(int64_t item) const {
-    const auto [p, column] = divide(item, columns);
-    if (!places.begins(p)) return;
-    T& result = target[places.sorted[p].place + inner_target(column)];
-    Wide<T> joined = Join::template join<T>(widen(result), widen(value(p, column)));
-    for (int64_t next = p + 1; places.continues(next); ++next)
-      joined = Join::template join<T>(joined, widen(value(next, column)));
-    result = narrow<T>(joined);
+  __device__ T& result(int64_t p, int64_t column) const {
+    return target[places.sorted[p].place + inner_target(column)];
   }
 };
 
-// The same as JoinSegments, but the last value is kept bit by bit.
+// Combines the values of each place within a piece. A place whose values end there is done; of the
+// others the first piece is in `tails`, and pieces that go on are in `heads`.
+template <class T, class Join>
+struct JoinInPieces {
+  Segments<T> segments;
+  Wide<T>* heads;
+  Wide<T>* tails;
+
+  __device__ void operator()(int64_t item) const {
+    const auto [p, column] = divide(item, segments.columns);
+    const SortedPlaces::View& places = segments.places;
+    const bool begins = places.begins(p);
+    if (!begins && (p % kSegmentPiece != 0 || places.sorted[p].place < 0)) return;
+    const int64_t piece = p / kSegmentPiece;
+    const int64_t end = (piece + 1) * kSegmentPiece;
+    const bool goes_on = places.reaches(p, end);
+    const bool is_whole = begins && !goes_on;
+    Wide<T> joined = widen(segments.value(p, column));
+    if (is_whole) joined = Join::template join<T>(widen(segments.result(p, column)), joined);
+    for (int64_t next = p + 1; next < end && places.continues(next); ++next)
+      joined = Join::template join<T>(joined, widen(segments.value(next, column)));
+    if (is_whole) {
+      segments.result(p, column) = narrow<T>(joined);
+    } else {
+      (begins ? tails : heads)[piece * segments.columns + column] = joined;
+    }
+  }
+};
+
+// Combines the pieces of each place whose values begin in one piece and end in another.
+template <class T, class Join>
+struct JoinPieces {
+  Segments<T> segments;
+  const Wide<T>* heads;
+  const Wide<T>* tails;
+
+  __device__ void operator()(int64_t item) const {
+    const auto [piece, column] = divide(item, segments.columns);
+    const SortedPlaces::View& places = segments.places;
+    const int64_t first = piece * kSegmentPiece;
+    int64_t next = first + kSegmentPiece;
+    if (next >= places.count || !places.continues(next)) return;
+    const bool begins_here = places.begins(first) || !places.reaches(first, next);
+    if (!begins_here || places.sorted[next].place < 0) return;
+    Wide<T> joined = Join::template join<T>(widen(segments.result(next, column)),
+                                            tails[piece * segments.columns + column]);
+    for (int64_t at = piece + 1;; ++at) {
+      joined = Join::template join<T>(joined, heads[at * segments.columns + column]);
+      next = (at + 1) * kSegmentPiece;
+      if (next >= places.count || !places.continues(next) ||
+          places.sorted[next].place != places.sorted[next - kSegmentPiece].place) {
+        break;
+      }
+    }
+    segments.result(first + kSegmentPiece, column) = narrow<T>(joined);
+  }
+};
+
+// Combines the values of each place with the target. Requires: `segments` has a value at least.
+template <class Join, class T>
+void join_segments(const KernelContext& ctx, const Segments<T>& segments) {
+  const int64_t count = segments.places.count;
+  const int64_t pieces = (count + kSegmentPiece - 1) / kSegmentPiece;
+  const ScratchArray<Wide<T>> parts(ctx, 2 * pieces * segments.columns);
+  Wide<T>* const heads = parts.data();
+  Wide<T>* const tails = heads + pieces * segments.columns;
+  for_each_element(ctx, count * segments.columns, JoinInPieces<T, Join>{segments, heads, tails});
+  if (pieces > 1) {
+    for_each_element(ctx, (pieces - 1) * segments.columns,
+                     JoinPieces<T, Join>{segments, heads, tails});
+  }
+}
+
+// Keeps the last value of each place, bit by bit.
 template <class T>
 struct LastOfSegments {
   SortedPlaces::View places;

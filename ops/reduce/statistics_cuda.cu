@@ -11,7 +11,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-template <class T>
+// With kIsEuclidean p is 2: without the other cases the compiler lets several loads be under way at
+// once.
+template <class T, bool kIsEuclidean>
 struct Norm {
   const T* x;
   T* y;
@@ -22,13 +24,14 @@ struct Norm {
 
   // The contribution of one element.
   __device__ double term(double v) const {
+    if constexpr (kIsEuclidean) return v * v;
     if (p == 0) return v != 0 ? 1 : 0;
-    if (p == 2) return v * v;
     const double size = std::abs(v);
     return p == 1 || p == kInfinity || p == -kInfinity ? size : std::pow(size, p);
   }
 
   __device__ double join(double a, double b) const {
+    if constexpr (kIsEuclidean) return a + b;
     if (p != kInfinity && p != -kInfinity) return a + b;
     if (a != a || b != b) return a + b;  // NaN stays
     return p == kInfinity ? (a < b ? b : a) : (b < a ? b : a);
@@ -41,7 +44,9 @@ struct Norm {
     const auto [k, piece] = divide(item, pieces.count);
     const T* base = x + places.kept_in(k);
     double total = start();
-    for (int64_t r = pieces.begin(piece) + team.first(); r < pieces.end(piece); r += team.step())
+    const int64_t end = pieces.end(piece);
+    FLOW_UNROLL_16
+    for (int64_t r = pieces.begin(piece) + team.first(); r < end; r += team.step())
       total = join(total, term(static_cast<double>(widen(base[places.reduced(r)]))));
     total = team.reduce(total, [this](double a, double b) { return join(a, b); });
     if (!team.leads()) return;
@@ -53,7 +58,7 @@ struct Norm {
   }
 
   __device__ void finish(int64_t k, double total) const {
-    if (p == 2) {
+    if constexpr (kIsEuclidean) {
       total = std::sqrt(total);
     } else if (p != 0 && p != 1 && p != kInfinity && p != -kInfinity) {
       total = std::pow(total, 1 / p);
@@ -62,9 +67,9 @@ struct Norm {
   }
 };
 
-template <class T>
+template <class T, bool kIsEuclidean>
 struct JoinNorm {
-  Norm<T> norm;
+  Norm<T, kIsEuclidean> norm;
 
   __device__ void operator()(int64_t k, Team team) const {
     double total = norm.start();
@@ -104,22 +109,28 @@ struct Logsumexp {
   }
 };
 
-void norm(const KernelContext& ctx) {
+template <class T, bool kIsEuclidean>
+void norm_of(const KernelContext& ctx) {
   const ReducedPlaces places(ctx.state_as<ReduceState>());
   const ResultPieces pieces(places.kept_numel, places.reduced_numel);
   ScratchArray<double> partial;
   if (pieces.count > 1) partial = ScratchArray<double>(ctx, places.kept_numel * pieces.count);
+  const Norm<T, kIsEuclidean> norm{ctx.in(0).as<T>(),
+                                   ctx.out(0).as<T>(),
+                                   places,
+                                   ctx.attrs_as<VectorNormAttrs>().p,
+                                   pieces,
+                                   pieces.count > 1 ? partial.data() : nullptr};
+  for_each_row(ctx, places.kept_numel * pieces.count, pieces.size, norm);
+  if (pieces.count > 1) {
+    for_each_row(ctx, places.kept_numel, pieces.count, JoinNorm<T, kIsEuclidean>{norm});
+  }
+}
+
+void norm(const KernelContext& ctx) {
+  const bool is_euclidean = ctx.attrs_as<VectorNormAttrs>().p == 2;
   dispatch_floating(ctx.in(0).meta->dtype, [&]<class T>() {
-    const Norm<T> norm{ctx.in(0).as<T>(),
-                       ctx.out(0).as<T>(),
-                       places,
-                       ctx.attrs_as<VectorNormAttrs>().p,
-                       pieces,
-                       pieces.count > 1 ? partial.data() : nullptr};
-    for_each_row(ctx, places.kept_numel * pieces.count, pieces.size, norm);
-    if (pieces.count > 1) {
-      for_each_row(ctx, places.kept_numel, pieces.count, JoinNorm<T>{norm});
-    }
+    is_euclidean ? norm_of<T, true>(ctx) : norm_of<T, false>(ctx);
   });
 }
 

@@ -49,6 +49,22 @@ class CudaPacks : public CudaFixture {
   }
 };
 
+// More tensors than one launch takes, some of them empty.
+TEST_F(CudaPacks, JoinedSmallTensors) {
+  for (const DType dtype : {uint8, bfloat16, float32, int64}) {
+    const Tensor x = cast(mul(rand({600, 3}), 200), dtype);
+    expect_as_on_cpu(
+        [](const Tensor& t) {
+          std::vector<Tensor> parts;
+          for (int64_t i = 0; i < 300; ++i)
+            parts.push_back(t.narrow(0, 2 * i, i % 3));
+          return cat(parts);
+        },
+        x, "rows");
+    expect_as_on_cpu([](const Tensor& t) { return stack(t.flatten().unbind(0)); }, x, "numbers");
+  }
+}
+
 // Whole tiles, parts of tiles, sizes that are no multiple of a pack, and addresses that are none.
 TEST_F(CudaPacks, TransposedCopies) {
   for (const DType dtype : {uint8, bfloat16, float32, int64}) {

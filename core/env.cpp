@@ -24,6 +24,9 @@ constexpr std::array kVariables = {
                 "file with what flow-calibrate measured on this CPU"},
     EnvVariable{"FLOW_CUDA_CACHE", "1",
                 "0: every device tensor has an allocation of its own, as memory checkers need it"},
+    EnvVariable{
+        "FLOW_CUDA_DETERMINISTIC", "1",
+        "0: kernels may add in an order that changes from run to run, where that is faster"},
     EnvVariable{"FLOW_CUDA_LIBS", "",
                 "folders, separated by colons, in which cuBLAS and cuDNN are looked for first"},
     EnvVariable{

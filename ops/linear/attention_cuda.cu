@@ -4,6 +4,7 @@
 // normalizer calculation for softmax"), so that scores are never stored. Gradients compute scores
 // again from logsumexp: dq by queries, dk and dv by keys, each sum in a fixed order.
 #include "ops/linear/attention_cuda.cuh"
+#include "ops/linear/attention_layout.h"
 #include "ops/local_parts.h"
 
 namespace flow::ops {
@@ -254,7 +255,7 @@ KernelChoice select(const KernelQuery& query) {
   const Shape& q = query.input(kFirst).local_shape;
   const Shape& v = query.input(kFirst + 2).local_shape;
   if (!parts_fit(query) || std::max(q.back(), v.back()) > kMostColumns) return {};
-  return {kBackward ? attend_backward : attend};
+  return {kBackward ? attend_backward : attend, nullptr, attention_outputs(query)};
 }
 
 }  // namespace

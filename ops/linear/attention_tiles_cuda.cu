@@ -8,6 +8,8 @@
 #include "ops/kernel/mma_cuda.cuh"
 #include "ops/kernel/pack_cuda.cuh"
 #include "ops/linear/attention_cuda.cuh"
+#include "ops/linear/attention_cudnn.h"
+#include "ops/linear/attention_layout.h"
 #include "ops/local_parts.h"
 
 namespace flow::ops {
@@ -479,7 +481,12 @@ KernelChoice select(const KernelQuery& query) {
   if (!is_16_bit || !parts_fit(query) || std::max(q.local_shape.back(), v.back()) > kMostColumns) {
     return {};
   }
-  return {kBackward ? attend_backward : attend};
+  return {kBackward ? attend_backward : attend, nullptr, attention_outputs(query)};
+}
+
+template <bool kBackward>
+KernelChoice select_cudnn(const KernelQuery& query) {
+  return select_attention_cudnn(query, select<kBackward>(query));
 }
 
 }  // namespace
@@ -487,6 +494,8 @@ KernelChoice select(const KernelQuery& query) {
 void register_attention_tiles_cuda(KernelTable& table) {
   table.add(kAttention, DeviceType::kCuda, {"tiles", select<false>});
   table.add(kAttentionBackward, DeviceType::kCuda, {"tiles", select<true>});
+  table.add(kAttention, DeviceType::kCuda, {"cudnn", select_cudnn<false>});
+  table.add(kAttentionBackward, DeviceType::kCuda, {"cudnn", select_cudnn<true>});
 }
 
 }  // namespace flow::ops

@@ -95,6 +95,19 @@ TEST_F(CudaAttention, Of16BitOperandsIsThatOfTheCpu) {
   }
 }
 
+TEST_F(CudaAttention, KeepsTheOrderOfDims) {
+  for (const DType dtype : {float32, bfloat16}) {
+    const Tensor x = cast(randn({2, 5, 3, 16}, {.device = "cuda"}), dtype);  // (B, T, heads, width)
+    const Tensor heads = x.transpose(1, 2).requires_grad_();
+
+    const Tensor y = scaled_dot_product_attention(heads, heads, heads, {.is_causal = true});
+    const Tensor dx = grad({y}, {heads}, {.grad_outputs = {heads.detach()}})[0];
+
+    EXPECT_TRUE(y.transpose(1, 2).is_contiguous()) << dtype;
+    EXPECT_EQ(dx.shape(), heads.shape());
+  }
+}
+
 }  // namespace
 
 }  // namespace flow

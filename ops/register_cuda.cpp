@@ -6,6 +6,7 @@ namespace flow {
 
 namespace ops {
 // Each family has one line in both lists, in alphabetical order.
+void register_activation_and_grad_cuda(KernelTable& table);
 void register_activation_cuda(KernelTable& table);
 void register_adaptive_update_cuda(KernelTable& table);
 void register_attention_cuda(KernelTable& table);
@@ -24,6 +25,7 @@ void register_diagonal_cuda(KernelTable& table);
 void register_dropout_cuda(KernelTable& table);
 void register_embedding_cuda(KernelTable& table);
 void register_extrema_cuda(KernelTable& table);
+void register_fused_cuda(KernelTable& table);
 void register_gather_cuda(KernelTable& table);
 void register_index_cuda(KernelTable& table);
 void register_loss_cuda(KernelTable& table);
@@ -49,6 +51,7 @@ void register_where_cuda(KernelTable& table);
 }  // namespace ops
 
 void register_cuda_kernels(KernelTable& table) {
+  ops::register_activation_and_grad_cuda(table);
   ops::register_activation_cuda(table);
   ops::register_adaptive_update_cuda(table);
   ops::register_attention_cuda(table);
@@ -67,6 +70,7 @@ void register_cuda_kernels(KernelTable& table) {
   ops::register_dropout_cuda(table);
   ops::register_embedding_cuda(table);
   ops::register_extrema_cuda(table);
+  ops::register_fused_cuda(table);
   ops::register_gather_cuda(table);
   ops::register_index_cuda(table);
   ops::register_loss_cuda(table);

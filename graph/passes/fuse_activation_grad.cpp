@@ -80,9 +80,10 @@ class Fusion {
     return *found;
   }
 
+  // On the CPU, 16-bit types have only the reference kernel of the joined op.
   static bool is_supported(const Value& value) {
-    return value.device == DeviceType::kCpu &&
-           (value.dtype == DType::kFloat32 || value.dtype == DType::kFloat64);
+    return value.device == DeviceType::kCuda || value.dtype == DType::kFloat32 ||
+           value.dtype == DType::kFloat64;
   }
 
   bool fits(size_t index, size_t gradient) const {

@@ -168,9 +168,15 @@ class Fusion {
     if (node.outputs.size() != 1 || node.inputs.empty() || !FusedProgram::can_contain(*node.op))
       return false;
     const Value& result = graph_.value(node.outputs[0]);
-    if (result.shape.numel() < least_elements_ || result.device != DeviceType::kCpu) return false;
+    if (result.shape.numel() < least_elements_) return false;
+    const bool is_on_cuda = result.device == DeviceType::kCuda;
+    if (is_on_cuda && !(ops::fused_code_on_cuda(*node.op) && ops::is_fused_on_cuda(result.dtype)))
+      return false;
     for (const ValueId input : node.inputs) {
-      if (input == kNoValue || graph_.value(input).device != DeviceType::kCpu) return false;
+      if (input == kNoValue) return false;
+      const Value& value = graph_.value(input);
+      if (value.device != result.device || (is_on_cuda && !ops::is_fused_on_cuda(value.dtype)))
+        return false;
     }
     return cut_ == nullptr || is_in_parts(index);
   }

@@ -86,6 +86,12 @@ class FusedProgram {
   uint8_t num_instructions_ = 0;
 };
 
+// The number by which CUDA's kernel knows an op; none if a program for it cannot contain the op.
+std::optional<size_t> fused_code_on_cuda(const OpDef& op);
+
+// True if CUDA's kernel computes with the dtype.
+bool is_fused_on_cuda(DType dtype);
+
 // How attrs (core/attrs.h) read and write a program.
 void hash_field(Hasher& hasher, const FusedProgram& program);
 std::string field_to_string(const FusedProgram& program);

@@ -66,6 +66,37 @@ size_t position_of(const OpDef& op) {
                              ops.begin());
 }
 
+// In the order of FusedFormulas of fused_cuda.cu. kCast only converts.
+const OpDef* const kOpsOnCuda[] = {
+    &kCast,
+    &op_of<Add>(),
+    &op_of<Sub>(),
+    &op_of<Mul>(),
+    &op_of<Div>(),
+    &op_of<AddNumber>(),
+    &op_of<SubNumber>(),
+    &op_of<NumberSub>(),
+    &op_of<MulNumber>(),
+    &op_of<DivNumber>(),
+    &op_of<NumberDiv>(),
+    &op_of<Neg>(),
+    &op_of<Square>(),
+    &op_of<Exp>(),
+    &op_of<Sqrt>(),
+    &op_of<Tanh>(),
+    &op_of<Sigmoid>(),
+    &op_of<Relu>(),
+    &op_of<Gelu>(),
+    &op_of<GeluTanh>(),
+    &op_of<Silu>(),
+    &kReluGrad,
+    &kTanhGrad,
+    &kSigmoidGrad,
+    &kGeluGrad,
+    &kGeluTanhGrad,
+    &kSiluGrad,
+};
+
 // The vector forms of these compute a whole vector in another way if one element is large, so a
 // result may depend on which elements share a vector.
 bool sees_neighbours(const OpDef& op) {
@@ -80,6 +111,16 @@ const OpDef* op_named(std::string_view name) {
 }
 
 }  // namespace
+
+std::optional<size_t> fused_code_on_cuda(const OpDef& op) {
+  const auto* found = std::find(std::begin(kOpsOnCuda), std::end(kOpsOnCuda), &op);
+  if (found == std::end(kOpsOnCuda)) return {};
+  return static_cast<size_t>(found - std::begin(kOpsOnCuda));
+}
+
+bool is_fused_on_cuda(DType dtype) {
+  return is_floating(dtype) && dtype != DType::kFloat64;
+}
 
 bool FusedProgram::can_contain(const OpDef& op) {
   return position_of(op) < all_ops().size() && !sees_neighbours(op);

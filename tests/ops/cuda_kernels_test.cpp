@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/fused_op.h"
 #include "ops/index/embedding.h"
 #include "tests/support/closeness.h"
 #include "tests/support/contract_fixture.h"
@@ -124,6 +125,22 @@ bool is_too_large(const RawCall& call) {
   });
 }
 
+// A program of fused_elementwise that has an op or a dtype which the kernel does not know. The pass
+// that makes programs leaves these out.
+bool is_left_out(const RawCall& call) {
+  if (call.op != &ops::kFusedElementwise) return false;
+  const auto& program = static_cast<const ops::FusedAttrs*>(call.attrs_data())->program;
+  std::vector<MetaPtr> metas;
+  for (const Tensor& input : call.inputs)
+    metas.push_back(input.meta_ptr());
+  for (const MetaPtr result : ops::infer_results(program, metas))
+    metas.push_back(result);
+  for (size_t i = 0; i < program.num_instructions(); ++i)
+    if (!ops::fused_code_on_cuda(program.op(i))) return true;
+  return std::any_of(metas.begin(), metas.end(),
+                     [](MetaPtr meta) { return !ops::is_fused_on_cuda(meta->dtype); });
+}
+
 struct CudaKernels : ContractTest {
   void SetUp() override {
     if (!cuda::is_available()) GTEST_SKIP() << "no CUDA device";
@@ -156,7 +173,8 @@ TEST_P(CudaKernels, GiveWhatTheReferenceGives) {
           }
         }
       }
-      EXPECT_TRUE(is_any_reached) << "no CUDA kernel takes " << describe(*sample) << ", " << dtype;
+      EXPECT_NE(is_any_reached, is_left_out(call))
+          << "no CUDA kernel takes " << describe(*sample) << ", " << dtype;
     }
   }
 }

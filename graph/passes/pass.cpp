@@ -7,6 +7,7 @@
 #include "graph/passes/fuse_activation_grad.h"
 #include "graph/passes/fuse_batch_norm.h"
 #include "graph/passes/fuse_elementwise.h"
+#include "graph/passes/fuse_norm_casts.h"
 #include "graph/passes/identities.h"
 #include "graph/passes/move_updates.h"
 #include "graph/passes/overlap_redistributions.h"
@@ -32,6 +33,7 @@ std::vector<Pass> optimizing_passes(PassSet set) {
       graph_pass("fuse_activation_grad", true, fuse_activation_grad),
       graph_pass("pool_before_relu", false, pool_before_relu),
       graph_pass("fuse_batch_norm", true, fuse_batch_norm),
+      graph_pass("fuse_norm_casts", true, fuse_norm_casts),
       graph_pass("fuse_elementwise", true, fuse_elementwise),
       graph_pass("move_updates", true, move_updates),
   };

@@ -26,10 +26,9 @@ bool has_packed_rows(const T* first, int64_t size) {
 
 // Reads or writes the elements from `at` on, those before `size`, one by one or as a pack. A pack
 // is chosen by alignment only, which changes no result.
-template <class T, class Index>
-__device__ Pack<T, kPackCount<T>> load_elements(const T* row, Index at, Index size, bool is_packed,
-                                                T filler = {}) {
-  constexpr int kCount = kPackCount<T>;
+template <int kCount, class T, class Index>
+__device__ Pack<T, kCount> load_elements(const T* row, Index at, Index size, bool is_packed,
+                                         T filler = {}) {
   if (is_packed) return load_pack<kCount>(row + at, 0);
   Pack<T, kCount> pack;
   FLOW_UNROLL
@@ -39,11 +38,17 @@ __device__ Pack<T, kPackCount<T>> load_elements(const T* row, Index at, Index si
 }
 
 template <class T, class Index>
+__device__ Pack<T, kPackCount<T>> load_elements(const T* row, Index at, Index size, bool is_packed,
+                                                T filler = {}) {
+  return load_elements<kPackCount<T>>(row, at, size, is_packed, filler);
+}
+
+template <int kCount, class T, class Index>
 __device__ void store_elements(T* row, Index at, Index size, bool is_packed,
-                               const Pack<T, kPackCount<T>>& pack) {
+                               const Pack<T, kCount>& pack) {
   if (is_packed) return store_pack(row + at, 0, pack);
   FLOW_UNROLL
-  for (int j = 0; j < kPackCount<T>; ++j)
+  for (int j = 0; j < kCount; ++j)
     if (at + j < size) row[at + j] = pack.element[j];
 }
 
@@ -72,6 +77,23 @@ struct HeldRow {
       const Pack<T, kCount> pack = load_elements(row, at, size, is_packed, filler);
       memcpy(word[slot], &pack, sizeof(pack));
     });
+  }
+
+  // The same of a row of another type, whose elements are converted. Fillers are 0.
+  template <class From>
+  __device__ void load_as(const From* row, int size, bool is_packed, Team team) {
+    if constexpr (std::is_same_v<From, T>) {
+      load(row, size, is_packed, team);
+    } else {
+      for_held_packs<T>(size, team, [&](int at, int slot) {
+        const Pack<From, kCount> from = load_elements<kCount>(row, at, size, is_packed);
+        Pack<T, kCount> pack;
+        FLOW_UNROLL
+        for (int j = 0; j < kCount; ++j)
+          pack.element[j] = narrow<T>(widen(from.element[j]));
+        memcpy(word[slot], &pack, sizeof(pack));
+      });
+    }
   }
 
   // Element `j` of pack `slot`, both known when compiling.

@@ -25,8 +25,7 @@ Shape normalized_shape(const Shape& x, const NormAttrs& attrs) {
 }
 
 // x is input `x`; parameters, from input `first` on, are optional.
-void check_inputs(const OpContext& ctx, int x, int first, int count) {
-  const auto& attrs = ctx.attrs<NormAttrs>();
+void check_inputs(const OpContext& ctx, const NormAttrs& attrs, int x, int first, int count) {
   const TensorMeta& meta = ctx.input(x);
   ctx.check(is_floating(meta.dtype), "takes a floating dtype; cast the input");
   ctx.check(attrs.num_dims >= 1 && attrs.num_dims <= meta.dim(), "normalises ", attrs.num_dims,
@@ -42,7 +41,7 @@ void check_inputs(const OpContext& ctx, int x, int first, int count) {
 
 template <int kParameters>
 void infer_norm(InferContext& ctx) {
-  check_inputs(ctx, 0, 1, kParameters);
+  check_inputs(ctx, ctx.attrs<NormAttrs>(), 0, 1, kParameters);
   ctx.add_output_like(0);
 }
 
@@ -67,15 +66,51 @@ void sbp_norm(SbpContext& ctx) {
   ctx.add(std::move(inputs), {sbp::partial_sum});
 }
 
+// dx and the gradients of the parameters; x is input 1.
 template <int kParameters>
-void infer_backward(InferContext& ctx) {
-  check_inputs(ctx, 1, 2, 1);
-  ctx.check(ctx.input(0).shape == ctx.input(1).shape && ctx.input(0).dtype == ctx.input(1).dtype,
-            "the gradient must have the input's shape and dtype");
+void add_gradients(InferContext& ctx) {
   ctx.add_output_like(1);
   const Shape parameters = normalized_shape(ctx.input(1).shape, ctx.attrs<NormAttrs>());
   for (int i = 0; i < kParameters; ++i)
     ctx.add_output(parameters, ctx.input(1).dtype);
+}
+
+bool is_narrow(DType dtype) {
+  return is_floating(dtype) && dtype_size(dtype) == 2;
+}
+
+template <int kParameters>
+void infer_backward(InferContext& ctx) {
+  check_inputs(ctx, ctx.attrs<NormAttrs>(), 1, 2, 1);
+  ctx.check(ctx.input(0).shape == ctx.input(1).shape && ctx.input(0).dtype == ctx.input(1).dtype,
+            "the gradient must have the input's shape and dtype");
+  add_gradients<kParameters>(ctx);
+}
+
+void infer_narrow(InferContext& ctx) {
+  const auto& attrs = ctx.attrs<NarrowNormAttrs>();
+  check_inputs(ctx, {attrs.num_dims, attrs.eps}, 0, 1, 2);
+  ctx.check(ctx.input(0).dtype == DType::kFloat32 && is_narrow(attrs.dtype),
+            "makes a 16-bit dtype of float32");
+  ctx.add_output(ctx.input(0).shape, attrs.dtype);
+}
+
+void infer_narrow_backward(InferContext& ctx) {
+  check_inputs(ctx, ctx.attrs<NormAttrs>(), 1, 2, 1);
+  ctx.check(ctx.input(0).shape == ctx.input(1).shape && is_narrow(ctx.input(0).dtype) &&
+                ctx.input(1).dtype == DType::kFloat32,
+            "the gradient must have 16 bits and the shape of the input, which is float32");
+  add_gradients<2>(ctx);
+}
+
+// Rows are independent, and rounding keeps the order of results. Sums over ranks would be sums of
+// rounded results, so they are left to layer_norm.
+void sbp_narrow(SbpContext& ctx) {
+  for (int64_t i = 0; i < ctx.input(0).dim() - ctx.attrs<NarrowNormAttrs>().num_dims; ++i)
+    ctx.add({sbp::split(i), sbp::broadcast, sbp::broadcast}, {sbp::split(i)});
+  if (!ctx.has_input(2)) return;
+  for (const Sbp partial : {sbp::partial_max, sbp::partial_min})
+    ctx.add({sbp::broadcast, sbp::broadcast, partial}, {partial});
 }
 
 // Rows are independent and are summed in the gradients of the parameters. All gradients are linear
@@ -94,6 +129,15 @@ void sbp_backward(SbpContext& ctx) {
   std::vector<Sbp> outputs(kOutputs, broadcast);
   outputs[0] = partial_sum;
   ctx.add({broadcast, broadcast, partial_sum}, std::move(outputs));
+}
+
+// Sums over ranks of a gradient of 16 bits were rounded, so they are left to layer_norm_backward.
+void sbp_narrow_backward(SbpContext& ctx) {
+  using sbp::broadcast, sbp::partial_sum, sbp::split;
+  for (int64_t i = 0; i < ctx.input(1).dim() - ctx.attrs<NormAttrs>().num_dims; ++i)
+    ctx.add({split(i), split(i), broadcast}, {split(i), partial_sum, partial_sum});
+  if (!ctx.has_input(2)) return;
+  ctx.add({broadcast, broadcast, partial_sum}, {partial_sum, broadcast, broadcast});
 }
 
 template <const OpDef& kBackward, size_t kOutputs>
@@ -239,6 +283,23 @@ const OpDef kRmsNormBackward{.name = "rms_norm_backward",
                              .cost = cost,
                              .saved_inputs = 0b111};
 
+const OpDef kLayerNormNarrow{.name = "layer_norm_narrow",
+                             .num_inputs = 3,
+                             .attrs = attrs_def<NarrowNormAttrs>(),
+                             .infer = infer_narrow,
+                             .sbp = sbp_narrow,
+                             .grad = not_differentiable,
+                             .cost = cost};
+
+const OpDef kLayerNormNarrowBackward{.name = "layer_norm_narrow_backward",
+                                     .num_inputs = 3,
+                                     .num_outputs = 3,
+                                     .attrs = attrs_def<NormAttrs>(),
+                                     .infer = infer_narrow_backward,
+                                     .sbp = sbp_narrow_backward,
+                                     .grad = not_differentiable,
+                                     .cost = cost};
+
 void register_norm(OpTable& table);
 
 void register_norm(OpTable& table) {
@@ -246,6 +307,8 @@ void register_norm(OpTable& table) {
   table.add(kLayerNormBackward);
   table.add(kRmsNorm);
   table.add(kRmsNormBackward);
+  table.add(kLayerNormNarrow);
+  table.add(kLayerNormNarrowBackward);
 }
 
 }  // namespace ops

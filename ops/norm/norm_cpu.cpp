@@ -26,11 +26,11 @@ struct NormState {
   int64_t size = 1;
 };
 
-NormState prepare_rows(const TensorMeta& x, const NormAttrs& attrs) {
+NormState prepare_rows(const TensorMeta& x, int64_t num_dims) {
   NormState state;
   const Shape& shape = x.local_shape;
   for (int64_t i = 0; i < shape.size(); ++i)
-    (i < shape.size() - attrs.num_dims ? state.rows : state.size) *= shape[i];
+    (i < shape.size() - num_dims ? state.rows : state.size) *= shape[i];
   return state;
 }
 
@@ -89,29 +89,31 @@ RowStatistics statistics_plainly(const double* x, int64_t n, bool centers, doubl
   return result;
 }
 
-template <class T, bool kCenters>
+// Y is the type of the result.
+template <class T, bool kCenters, class Attrs = NormAttrs, class Y = T>
 void norm_plainly(const KernelContext& ctx) {
   const auto& state = ctx.state_as<NormState>();
   const std::vector<double> x = values_of<T>(ctx.in(0));
   const std::vector<double> weight = parameter_or<T>(ctx, 1, state.size, 1);
   const std::vector<double> bias = parameter_or<T>(ctx, 2, state.size, 0);
-  T* y = ctx.out(0).as<T>();
+  Y* y = ctx.out(0).as<Y>();
   for (int64_t row = 0; row < state.rows; ++row) {
     const double* source = x.data() + row * state.size;
     const RowStatistics s =
-        statistics_plainly(source, state.size, kCenters, ctx.attrs_as<NormAttrs>().eps);
+        statistics_plainly(source, state.size, kCenters, ctx.attrs_as<Attrs>().eps);
     for (int64_t i = 0; i < state.size; ++i) {
       const auto at = static_cast<size_t>(i);
-      *y++ = value_as<T>((source[i] - s.mean) * s.scale * weight[at] + bias[at]);
+      *y++ = value_as<Y>((source[i] - s.mean) * s.scale * weight[at] + bias[at]);
     }
   }
 }
 
-template <class T, bool kCenters>
+// G is the type of the gradient of the result.
+template <class T, bool kCenters, class G = T>
 void norm_backward_plainly(const KernelContext& ctx) {
   const auto& state = ctx.state_as<NormState>();
   const auto size = static_cast<size_t>(state.size);
-  const std::vector<double> dy = values_of<T>(ctx.in(0));
+  const std::vector<double> dy = values_of<G>(ctx.in(0));
   const std::vector<double> x = values_of<T>(ctx.in(1));
   const std::vector<double> weight = parameter_or<T>(ctx, 2, state.size, 1);
   std::vector<double> dweight(size);
@@ -151,8 +153,24 @@ KernelChoice select_reference(const KernelQuery& query) {
     choice.fn = kBackward ? norm_backward_plainly<T, kCenters> : norm_plainly<T, kCenters>;
   });
   choice.state = std::make_shared<const NormState>(
-      prepare_rows(query.input(kBackward ? 1 : 0), query.attrs_as<NormAttrs>()));
+      prepare_rows(query.input(kBackward ? 1 : 0), query.attrs_as<NormAttrs>().num_dims));
   return choice;
+}
+
+KernelChoice select_narrow(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  const auto& attrs = query.attrs_as<NarrowNormAttrs>();
+  return {attrs.dtype == DType::kBFloat16 ? norm_plainly<float, true, NarrowNormAttrs, BFloat16>
+                                          : norm_plainly<float, true, NarrowNormAttrs, Float16>,
+          std::make_shared<const NormState>(prepare_rows(query.input(0), attrs.num_dims))};
+}
+
+KernelChoice select_narrow_backward(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  return {query.input(0).dtype == DType::kBFloat16 ? norm_backward_plainly<float, true, BFloat16>
+                                                   : norm_backward_plainly<float, true, Float16>,
+          std::make_shared<const NormState>(
+              prepare_rows(query.input(1), query.attrs_as<NormAttrs>().num_dims))};
 }
 
 #endif
@@ -294,7 +312,7 @@ KernelChoice select_fast(const KernelQuery& query) {
     choice.fn = kBackward ? run_backward<T, kCenters> : run_norm<T, kCenters>;
   });
   const auto state = std::make_shared<const NormState>(
-      prepare_rows(query.input(kBackward ? 1 : 0), query.attrs_as<NormAttrs>()));
+      prepare_rows(query.input(kBackward ? 1 : 0), query.attrs_as<NormAttrs>().num_dims));
   choice.state = state;
   if (!kBackward) return choice;
   const bool is_double = query.output(0).dtype == DType::kFloat64;
@@ -319,6 +337,10 @@ void register_norm_cpu(KernelTable& table) {
   add_kernels<true, true>(table, kLayerNormBackward);
   add_kernels<false, false>(table, kRmsNorm);
   add_kernels<false, true>(table, kRmsNormBackward);
+#if FLOW_ISA == 0
+  table.add(kLayerNormNarrow, DeviceType::kCpu, {"reference", select_narrow});
+  table.add(kLayerNormNarrowBackward, DeviceType::kCpu, {"reference", select_narrow_backward});
+#endif
 }
 
 #include "ops/kernel/isa_end.h"

@@ -15,11 +15,22 @@ struct NormSizes {
   int64_t rows = 1;
   int64_t size = 1;
 
-  NormSizes(const Shape& shape, const NormAttrs& attrs) {
+  NormSizes(const Shape& shape, int64_t num_dims) {
     for (int64_t i = 0; i < shape.size(); ++i)
-      (i < shape.size() - attrs.num_dims ? rows : size) *= shape[i];
+      (i < shape.size() - num_dims ? rows : size) *= shape[i];
   }
 };
+
+// a b, rounded. A compiler that fuses the product with a later difference leaves the rounding error
+// where a difference should be 0.
+template <class C>
+__device__ C rounded_product(C a, C b) {
+#ifdef __CUDA_ARCH__
+  if constexpr (std::is_same_v<C, double>) return __dmul_rn(a, b);
+  if constexpr (std::is_same_v<C, float>) return __fmul_rn(a, b);
+#endif
+  return a * b;
+}
 
 template <class C>
 struct RowStatistics {
@@ -47,12 +58,12 @@ __device__ RowStatistics<Wide<T>> statistics_of(const T* x, int64_t size, double
   return {mean, C{1} / std::sqrt(team.sum(square) / count + static_cast<C>(eps))};
 }
 
-template <class T, bool kCenters>
+template <class T, class Y, bool kCenters>
 struct NormRow {
   const T* x;
   const T* weight;
   const T* bias;
-  T* y;
+  Y* y;
   int64_t size;
   double eps;
 
@@ -64,7 +75,7 @@ struct NormRow {
       C h = (widen(source[i]) - s.mean) * s.scale;
       if (weight != nullptr) h *= widen(weight[i]);
       if (bias != nullptr) h += widen(bias[i]);
-      y[row * size + i] = narrow<T>(h);
+      y[row * size + i] = narrow<Y>(h);
     }
   }
 };
@@ -91,12 +102,12 @@ __device__ RowStatistics<Wide<T>> statistics_of(const HeldRow<T>& row, int size,
   return {mean, C{1} / std::sqrt(team.sum(square) / count + static_cast<C>(eps))};
 }
 
-template <class T, bool kCenters>
+template <class T, class Y, bool kCenters>
 struct NormHeldRow {
   const T* x;
   const T* weight;
   const T* bias;
-  T* y;
+  Y* y;
   int64_t size;
   double eps;
   bool is_packed;
@@ -108,7 +119,8 @@ struct NormHeldRow {
     held.load(x + row * size, length, is_packed, team);
     const RowStatistics<C> s = statistics_of<T, kCenters>(held, length, eps, team);
     for_held_packs<T>(length, team, [&](int at, int slot) {
-      Pack<T, HeldRow<T>::kCount> factor = {}, shift = {}, result;
+      Pack<T, HeldRow<T>::kCount> factor = {}, shift = {};
+      Pack<Y, HeldRow<T>::kCount> result;
       if (weight != nullptr) factor = load_elements(weight, at, length, is_packed);
       if (bias != nullptr) shift = load_elements(bias, at, length, is_packed);
       FLOW_UNROLL
@@ -116,7 +128,7 @@ struct NormHeldRow {
         C h = (held.at(slot, j) - s.mean) * s.scale;
         if (weight != nullptr) h *= widen(factor.element[j]);
         if (bias != nullptr) h += widen(shift.element[j]);
-        result.element[j] = narrow<T>(h);
+        result.element[j] = narrow<Y>(h);
       }
       store_elements(y + row * size, at, length, is_packed, result);
     });
@@ -132,10 +144,10 @@ struct TwoSums {
 // Threads of the largest team that holds sums besides rows.
 constexpr int kMostAdders = 256;
 
-// dx of the rows of a group, and the sums of dy h and dy over them.
-template <class T, bool kCenters>
+// dx of the rows of a group, and the sums of dy h and dy over them. G is the type of dy.
+template <class T, class G, bool kCenters>
 struct NormBackwardGroup {
-  const T* dy;
+  const G* dy;
   const T* x;
   const T* weight;
   T* dx;
@@ -174,14 +186,14 @@ struct NormBackwardGroup {
     constexpr int kCount = HeldRow<T>::kCount;
     HeldRow<T> held, gradient;
     held.load(x + row * size, length, is_packed, team);
-    gradient.load(dy + row * size, length, is_packed, team);
+    gradient.load_as(dy + row * size, length, is_packed, team);
     const RowStatistics<C> s = statistics_of<T, kCenters>(held, length, eps, team);
     const auto factors = [&](int at) {
       return weight != nullptr ? load_elements(weight, at, length, is_packed) : Pack<T, kCount>{};
     };
     const auto weighted = [&](int slot, int j, const Pack<T, kCount>& factor) {
       const C g = gradient.at(slot, j);  // 0 after the end of the row
-      return weight != nullptr ? g * widen(factor.element[j]) : g;
+      return weight != nullptr ? rounded_product(g, static_cast<C>(widen(factor.element[j]))) : g;
     };
     TwoSums<C> sums{0, 0};  // of g and of g h
     for_held_packs<T>(length, team, [&](int at, int slot) {
@@ -217,9 +229,9 @@ struct NormBackwardGroup {
 };
 
 // dx of a row; keeps its statistics for the gradients of the parameters.
-template <class T, bool kCenters>
+template <class T, class G, bool kCenters>
 struct NormBackwardRow {
-  const T* dy;
+  const G* dy;
   const T* x;
   const T* weight;
   T* dx;
@@ -230,12 +242,12 @@ struct NormBackwardRow {
   __device__ void operator()(int64_t row, Team team) const {
     using C = Wide<T>;
     const T* source = x + row * size;
-    const T* gradient = dy + row * size;
+    const G* gradient = dy + row * size;
     const RowStatistics<C> s = statistics_of<T, kCenters>(source, size, eps, team);
     if (team.leads()) statistics[row] = s;
     const auto weighted = [&](int64_t i) {
       const C g = widen(gradient[i]);
-      return weight != nullptr ? g * widen(weight[i]) : g;
+      return weight != nullptr ? rounded_product(g, static_cast<C>(widen(weight[i]))) : g;
     };
     C sum_g = 0;
     C sum_gh = 0;
@@ -255,9 +267,9 @@ struct NormBackwardRow {
 };
 
 // Sums of dy h and dy over the rows of one block, of one column: item = block * size + column.
-template <class T>
+template <class T, class G>
 struct ParameterBlockSums {
-  const T* dy;
+  const G* dy;
   const T* x;
   const RowStatistics<Wide<T>>* statistics;
   Wide<T>* weight_sums;
@@ -316,29 +328,42 @@ void add_up(const KernelContext& ctx, const Wide<T>* sums, T* target, int64_t gr
                target, groups, size);
 }
 
-template <bool kCenters>
-void norm(const KernelContext& ctx) {
-  const auto& attrs = ctx.attrs_as<NormAttrs>();
-  const NormSizes sizes(ctx.in(0).shape(), attrs);
+// Y is the type of the result.
+template <class T, class Y, bool kCenters>
+void norm_rows(const KernelContext& ctx, int64_t num_dims, double eps) {
+  const NormSizes sizes(ctx.in(0).shape(), num_dims);
   const DenseInput x(ctx, 0);
   const DenseInput weight(ctx, 1);
   const DenseInput bias(ctx, kCenters ? 2 : 1);
-  dispatch_floating(ctx.in(0).meta->dtype, [&]<class T>() {
-    if (sizes.size <= kMostHeld<T>) {
-      const T* shift = kCenters ? bias.as<T>() : nullptr;
-      const bool is_packed =
-          has_packed_rows(x.as<T>(), sizes.size) && has_packed_rows(weight.as<T>(), sizes.size) &&
-          has_packed_rows(shift, sizes.size) && has_packed_rows(ctx.out(0).as<T>(), sizes.size);
-      for_each_held_row<T>(
-          ctx, sizes.rows, sizes.size,
-          NormHeldRow<T, kCenters>{x.as<T>(), weight.as<T>(), shift, ctx.out(0).as<T>(), sizes.size,
-                                   attrs.eps, is_packed});
-      return;
-    }
+  const T* shift = kCenters ? bias.as<T>() : nullptr;
+  Y* const y = ctx.out(0).as<Y>();
+  if (sizes.size > kMostHeld<T>) {
     for_each_row(ctx, sizes.rows, sizes.size,
-                 NormRow<T, kCenters>{x.as<T>(), weight.as<T>(), kCenters ? bias.as<T>() : nullptr,
-                                      ctx.out(0).as<T>(), sizes.size, attrs.eps});
-  });
+                 NormRow<T, Y, kCenters>{x.as<T>(), weight.as<T>(), shift, y, sizes.size, eps});
+    return;
+  }
+  const bool is_packed = has_packed_rows(x.as<T>(), sizes.size) &&
+                         has_packed_rows(weight.as<T>(), sizes.size) &&
+                         has_packed_rows(shift, sizes.size) && are_aligned(kPackCount<T>, y);
+  for_each_held_row<T>(
+      ctx, sizes.rows, sizes.size,
+      NormHeldRow<T, Y, kCenters>{x.as<T>(), weight.as<T>(), shift, y, sizes.size, eps, is_packed});
+}
+
+template <bool kCenters>
+void norm(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<NormAttrs>();
+  dispatch_floating(ctx.in(0).meta->dtype,
+                    [&]<class T>() { norm_rows<T, T, kCenters>(ctx, attrs.num_dims, attrs.eps); });
+}
+
+void norm_narrow(const KernelContext& ctx) {
+  const auto& attrs = ctx.attrs_as<NarrowNormAttrs>();
+  if (attrs.dtype == DType::kBFloat16) {
+    norm_rows<float, BFloat16, true>(ctx, attrs.num_dims, attrs.eps);
+  } else {
+    norm_rows<float, Float16, true>(ctx, attrs.num_dims, attrs.eps);
+  }
 }
 
 // The number of rows whose gradients are added up before they are added to those of other rows:
@@ -352,44 +377,57 @@ int64_t group_rows_of(const NormSizes& sizes) {
   return (sizes.rows + groups - 1) / groups;
 }
 
-template <bool kCenters>
-void norm_backward(const KernelContext& ctx) {
+// G is the type of dy.
+template <class T, class G, bool kCenters>
+void norm_backward_rows(const KernelContext& ctx) {
+  using C = Wide<T>;
   const auto& attrs = ctx.attrs_as<NormAttrs>();
-  const NormSizes sizes(ctx.in(1).shape(), attrs);
+  const NormSizes sizes(ctx.in(1).shape(), attrs.num_dims);
   const DenseInput dy(ctx, 0);
   const DenseInput x(ctx, 1);
   const DenseInput weight(ctx, 2);
-  dispatch_floating(ctx.in(1).meta->dtype, [&]<class T>() {
-    using C = Wide<T>;
-    const bool is_held = sizes.size <= kMostHeld<T, kMostAdders>;
-    const int64_t group_rows =
-        is_held ? group_rows_of<T>(sizes) : std::max<int64_t>(32, (sizes.rows + 127) / 128);
-    const int64_t groups = sizes.rows == 0 ? 0 : (sizes.rows + group_rows - 1) / group_rows;
-    const ScratchArray<C> weight_sums(ctx, groups * sizes.size);
-    const ScratchArray<C> bias_sums(ctx, groups * sizes.size);
-    T* dx = ctx.out(0).as<T>();
-    if (is_held) {
-      const bool is_packed =
-          has_packed_rows(x.as<T>(), sizes.size) && has_packed_rows(dy.as<T>(), sizes.size) &&
-          has_packed_rows(weight.as<T>(), sizes.size) && has_packed_rows(dx, sizes.size);
-      for_each_held_row<T, kMostAdders>(
-          ctx, groups, sizes.size,
-          NormBackwardGroup<T, kCenters>{dy.as<T>(), x.as<T>(), weight.as<T>(), dx,
-                                         weight_sums.data(), bias_sums.data(), sizes.rows,
-                                         sizes.size, group_rows, attrs.eps, is_packed});
-    } else {
-      const ScratchArray<RowStatistics<C>> statistics(ctx, sizes.rows);
-      for_each_row(ctx, sizes.rows, sizes.size,
-                   NormBackwardRow<T, kCenters>{dy.as<T>(), x.as<T>(), weight.as<T>(), dx,
-                                                statistics.data(), sizes.size, attrs.eps});
-      for_each_element(
-          ctx, groups * sizes.size,
-          ParameterBlockSums<T>{dy.as<T>(), x.as<T>(), statistics.data(), weight_sums.data(),
-                                bias_sums.data(), sizes.rows, sizes.size, group_rows});
-    }
-    add_up(ctx, weight_sums.data(), ctx.out(1).as<T>(), groups, sizes.size);
-    if (kCenters) add_up(ctx, bias_sums.data(), ctx.out(2).as<T>(), groups, sizes.size);
-  });
+  const bool is_held = sizes.size <= kMostHeld<T, kMostAdders>;
+  const int64_t group_rows =
+      is_held ? group_rows_of<T>(sizes) : std::max<int64_t>(32, (sizes.rows + 127) / 128);
+  const int64_t groups = sizes.rows == 0 ? 0 : (sizes.rows + group_rows - 1) / group_rows;
+  const ScratchArray<C> weight_sums(ctx, groups * sizes.size);
+  const ScratchArray<C> bias_sums(ctx, groups * sizes.size);
+  T* dx = ctx.out(0).as<T>();
+  if (is_held) {
+    const bool is_packed =
+        has_packed_rows(x.as<T>(), sizes.size) && are_aligned(kPackCount<T>, dy.as<G>()) &&
+        has_packed_rows(weight.as<T>(), sizes.size) && has_packed_rows(dx, sizes.size);
+    for_each_held_row<T, kMostAdders>(
+        ctx, groups, sizes.size,
+        NormBackwardGroup<T, G, kCenters>{dy.as<G>(), x.as<T>(), weight.as<T>(), dx,
+                                          weight_sums.data(), bias_sums.data(), sizes.rows,
+                                          sizes.size, group_rows, attrs.eps, is_packed});
+  } else {
+    const ScratchArray<RowStatistics<C>> statistics(ctx, sizes.rows);
+    for_each_row(ctx, sizes.rows, sizes.size,
+                 NormBackwardRow<T, G, kCenters>{dy.as<G>(), x.as<T>(), weight.as<T>(), dx,
+                                                 statistics.data(), sizes.size, attrs.eps});
+    for_each_element(
+        ctx, groups * sizes.size,
+        ParameterBlockSums<T, G>{dy.as<G>(), x.as<T>(), statistics.data(), weight_sums.data(),
+                                 bias_sums.data(), sizes.rows, sizes.size, group_rows});
+  }
+  add_up(ctx, weight_sums.data(), ctx.out(1).as<T>(), groups, sizes.size);
+  if (kCenters) add_up(ctx, bias_sums.data(), ctx.out(2).as<T>(), groups, sizes.size);
+}
+
+template <bool kCenters>
+void norm_backward(const KernelContext& ctx) {
+  dispatch_floating(ctx.in(1).meta->dtype,
+                    [&]<class T>() { norm_backward_rows<T, T, kCenters>(ctx); });
+}
+
+void norm_narrow_backward(const KernelContext& ctx) {
+  if (ctx.in(0).meta->dtype == DType::kBFloat16) {
+    norm_backward_rows<float, BFloat16, true>(ctx);
+  } else {
+    norm_backward_rows<float, Float16, true>(ctx);
+  }
 }
 
 template <KernelFn kFn>
@@ -404,6 +442,8 @@ void register_norm_cuda(KernelTable& table) {
   table.add(kLayerNormBackward, DeviceType::kCuda, {"cuda", select<norm_backward<true>>});
   table.add(kRmsNorm, DeviceType::kCuda, {"cuda", select<norm<false>>});
   table.add(kRmsNormBackward, DeviceType::kCuda, {"cuda", select<norm_backward<false>>});
+  table.add(kLayerNormNarrow, DeviceType::kCuda, {"cuda", select<norm_narrow>});
+  table.add(kLayerNormNarrowBackward, DeviceType::kCuda, {"cuda", select<norm_narrow_backward>});
 }
 
 }  // namespace flow::ops

@@ -7,6 +7,7 @@
 #include "graph/ir/ir_text.h"
 #include "graph/passes/fuse_batch_norm.h"
 #include "graph/passes/fuse_elementwise.h"
+#include "graph/passes/fuse_norm_casts.h"
 #include "nn/flow.h"
 
 namespace flow::graph {
@@ -194,6 +195,36 @@ TEST(FuseBatchNorm, AResultThatOthersReadStays) {
                                   norm_and_clamp("min_val=0.0, max_val=6.0", ", %5"),
                                   norm_and_clamp("min_val=0.0, max_val=5.0", "")}) {
     EXPECT_EQ(after(fuse_batch_norm, text, 0), text);
+  }
+}
+
+// layer_norm whose result is cast to `dtype`, and its gradient, which comes back as `dtype`.
+std::string norm_and_casts(const std::string& device, const std::string& result) {
+  const std::string x = "(8, 4) float32 " + device, half = "(8, 4) bfloat16 " + device;
+  const std::string row = "(4,) float32 " + device;
+  return "input %0 : " + x + "\ninput %1 : " + half + "\ncapture %2 : " + row +
+         "\n%3 = layer_norm(%0, %2, none) {num_dims=1, eps=1e-05} : " + x +
+         " @F0 a.cpp:1\n%4 = cast(%3) {dtype=bfloat16} : " + half +
+         " @F0 a.cpp:2\n%5 = cast(%1) {dtype=float32} : " + x +
+         " @B0 a.cpp:2\n%6, %7, %8 = layer_norm_backward(%5, %0, %2) {num_dims=1, eps=1e-05} : " +
+         x + ", " + row + ", " + row + " @B0 a.cpp:1\nreturn %4, %6, %7" + result + "\n";
+}
+
+TEST(FuseNormCasts, CastsOfTheResultAndOfItsGradientJoin) {
+  EXPECT_EQ(after(fuse_norm_casts, norm_and_casts("cuda", ""), 2),
+            "input %0 : (8, 4) float32 cuda\n"
+            "input %1 : (8, 4) bfloat16 cuda\n"
+            "capture %2 : (4,) float32 cuda\n"
+            "%3 = layer_norm_narrow(%0, %2, none) {num_dims=1, eps=1e-05, dtype=bfloat16} : (8, 4) "
+            "bfloat16 cuda @F0 a.cpp:1\n"
+            "%4, %5, %6 = layer_norm_narrow_backward(%1, %0, %2) {num_dims=1, eps=1e-05} : (8, 4) "
+            "float32 cuda, (4,) float32 cuda, (4,) float32 cuda @B0 a.cpp:1\n"
+            "return %3, %4, %5\n");
+}
+
+TEST(FuseNormCasts, ValuesThatOthersReadAndOtherDevicesStay) {
+  for (const std::string& text : {norm_and_casts("cuda", ", %3, %5"), norm_and_casts("cpu", "")}) {
+    EXPECT_EQ(after(fuse_norm_casts, text, 0), text);
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/dispatch.h"
+#include "ops/norm/norm_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {
@@ -52,6 +54,24 @@ Tensor scaled_group_norm(const Inputs& x) {
   return group_norm(x[0], 1, {.weight = x[1]});
 }
 
+// float32 (x, weight, bias)
+void narrow_layer_norm(const Inputs& x) {
+  for (const DType dtype : {DType::kBFloat16, DType::kFloat16}) {
+    dispatch(ops::kLayerNormNarrow, {&x[0], &x[1], &x[2]},
+             ops::NarrowNormAttrs{.num_dims = 1, .eps = 0.1, .dtype = dtype}, Site::here());
+  }
+}
+
+// (dy of 16 bits, float32 x, float32 weight)
+void narrow_layer_norm_backward(const Inputs& x) {
+  dispatch_multi<3>(ops::kLayerNormNarrowBackward, {&x[0], &x[1], &x[2]},
+                    ops::NormAttrs{.num_dims = 1, .eps = 0.1}, Site::here());
+}
+
+SampleInput float32(const Shape& shape) {
+  return {.shape = shape, .dtype = DType::kFloat32};
+}
+
 struct Case {
   const char* op;
   std::vector<SampleInput> inputs;
@@ -89,6 +109,22 @@ Samples norm_samples() {
     samples.push_back(
         {std::string(op) + "_backward", inputs, kFloats, backward_of(function), label});
     samples.back().only_kernels = is_large;
+  }
+  for (const bool is_large : {false, true}) {
+    const int64_t rows = is_large ? 120 : 5, columns = is_large ? 300 : 4;
+    const SampleInput x = float32({rows, columns}), parameter = float32({columns});
+    samples.push_back({.op = "layer_norm_narrow",
+                       .inputs = {in({rows, columns}), in({columns}), in({columns})},
+                       .dtypes = only(DType::kFloat32),
+                       .call = narrow_layer_norm,
+                       .label = is_large ? "many" : "",
+                       .only_kernels = is_large});
+    samples.push_back({.op = "layer_norm_narrow_backward",
+                       .inputs = {in({rows, columns}), x, parameter},
+                       .dtypes = only(DType::kBFloat16) | only(DType::kFloat16),
+                       .call = narrow_layer_norm_backward,
+                       .label = is_large ? "many" : "",
+                       .only_kernels = is_large});
   }
   return samples;
 }

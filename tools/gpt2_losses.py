@@ -6,8 +6,9 @@ tools/gpt2_losses.py PROGRAM [--device cuda|cpu] [--steps N] [--layers N --heads
 
 PROGRAM is build/.../bin/train_gpt2. Both train in bfloat16 mixed precision with AdamW, weight decay on matrices,
 clipped gradients and the schedule of the example. The tokens follow a made rule with noise, so that losses fall.
-flow's losses are flow.jsonl in the folder --out. The exit status is 1 if a loss differs by more than --limit (0.01)
-of PyTorch's. Needs a Python with torch.
+flow's losses are flow.jsonl in the folder --out, PyTorch's are torch.jsonl. PyTorch trains a second time with
+attention as separate products, to show how far two correct trainings drift apart. The exit status is 1 if a loss
+differs by more than --limit (0.01) of PyTorch's. Needs a Python with torch.
 """
 
 import argparse
@@ -24,6 +25,7 @@ try:
     import torch
     import torch.nn.functional as F
     from torch import nn
+    from torch.nn.attention import SDPBackend, sdpa_kernel
 except ImportError:
     sys.exit("tools/gpt2_losses.py: this Python has no torch: pip install torch")
 
@@ -153,7 +155,8 @@ def main():
     model = Gpt2(padded, options.length, options.layers, options.heads, options.width).to(options.device)
     with torch.no_grad():
         model.wte.weight[options.vocabulary:] = 0
-    tokens = make_tokens(min(options.steps, 64) * options.batch * options.length + 1, options.vocabulary)
+    first_weights = {name: value.clone() for name, value in model.state_dict().items()}
+    tokens = make_tokens(options.steps * options.batch * options.length + 1, options.vocabulary)
     sizes = [f"--{name}={getattr(options, name)}"
              for name in ("steps", "layers", "heads", "width", "length", "vocabulary", "batch")]
     with tempfile.TemporaryDirectory() as folder:
@@ -169,13 +172,21 @@ def main():
         own = [json.loads(line)["loss"] for line in open(out / "flow.jsonl")]
     theirs = train_torch(model, tokens, options)
     end = time.monotonic()
+    model.load_state_dict(first_weights)
+    with sdpa_kernel(SDPBackend.MATH):
+        again = train_torch(model, tokens, options)
+    if options.out:
+        with open(options.out / "torch.jsonl", "w") as file:
+            file.writelines(json.dumps({"loss": a, "again": b}) + "\n" for a, b in zip(theirs, again))
+    drift = max(abs(a - b) / abs(a) for a, b in zip(theirs, again))
     if len(own) != len(theirs):
         sys.exit(f"flow logged {len(own)} losses, and PyTorch {len(theirs)}")
     differences = [abs(a - b) / abs(b) for a, b in zip(own, theirs)]
     worst = max(range(len(differences)), key=differences.__getitem__)
     for step in sorted({0, worst, len(own) // 2, len(own) - 1}):
         print(f"step {step + 1:4d}  flow {own[step]:.5f}  PyTorch {theirs[step]:.5f}")
-    print(f"losses of {len(own)} steps: they differ by {differences[worst]:.3%} at most; "
+    print(f"losses of {len(own)} steps: they differ by {differences[worst]:.3%} at most, "
+          f"PyTorch's with another attention by {drift:.3%}; "
           f"{middle - start:.1f} s, PyTorch {end - middle:.1f} s")
     sys.exit(0 if differences[worst] <= options.limit else 1)
 

@@ -61,6 +61,21 @@ include("@PROJECT_SOURCE_DIR@/cmake/add_suites.cmake")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()
 
+# flow_add_orders(<test>): the tests of label cuda once more in emulated CUDA, with the blocks and
+# threads of each launch in other orders.
+function(flow_add_orders name)
+  if(NOT FLOW_CUDA_EMULATED)
+    return()
+  endif()
+  foreach(order reversed random)
+    add_test(NAME ${name}.${order} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(
+      ${name}.${order}
+      PROPERTIES LABELS cuda TIMEOUT 1200
+                 ENVIRONMENT "CUDA_EMULATOR_ORDER=${order};FLOW_CUDA_CACHE=0;FLOW_TIMEOUT_S=10")
+  endforeach()
+endfunction()
+
 # flow_add_benchmark(<name> sources...): a google-benchmark program, with the machine's limits.
 function(flow_add_benchmark name)
   flow_add_program(${name} ${ARGN})

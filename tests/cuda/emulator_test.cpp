@@ -1,5 +1,7 @@
 // What the emulated CUDA promises tests: it finds mistakes that a real device would.
+#include <cstdlib>
 #include <numeric>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -84,6 +86,46 @@ TEST(CudaEmulator, BlocksHaveDynamicSharedMemory) {
   std::iota(expected.begin(), expected.end(), 1);
   expected.back() = 0;
   EXPECT_EQ(read(y, 64), expected);
+}
+
+// Thread i reads what thread i - 1 wrote, without a barrier.
+__global__ void read_neighbour(int* y) {
+  y[threadIdx.x] = threadIdx.x == 0 ? 1 : y[threadIdx.x - 1];
+}
+
+TEST(CudaEmulator, OtherOrdersShowWhatThreadsDoNotWaitFor) {
+  constexpr size_t kCount = 64;
+  const Ref<Storage> y = allocate_storage(rank(), DeviceType::kCuda, kCount * sizeof(int));
+  FLOW_CUDA_CALL(cudaMemsetAsync(y->data(), 0, kCount * sizeof(int), stream()));
+  cuda::launch(read_neighbour, 1, kCount, 0, stream(), reinterpret_cast<int*>(y->data()));
+
+  const char* const order = std::getenv("CUDA_EMULATOR_ORDER");
+  const bool is_forward = order == nullptr || std::string_view(order) == "forward";
+  EXPECT_EQ(read(y, kCount) == std::vector<int>(kCount, 1), is_forward);
+}
+
+TEST(CudaEmulator, NewMemoryIsNotZero) {
+  void* block = nullptr;
+  ASSERT_EQ(cudaMalloc(&block, 64), cudaSuccess);
+  std::vector<unsigned char> bytes(64);
+  ASSERT_EQ(cudaMemcpyAsync(bytes.data(), block, 64, cudaMemcpyDeviceToHost, stream()),
+            cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream()), cudaSuccess);
+  EXPECT_EQ(bytes, std::vector<unsigned char>(64, 0xff));
+  EXPECT_EQ(cudaFree(block), cudaSuccess);
+}
+
+__global__ void write_at(char* y, int index) {
+  y[index] = 1;
+}
+
+TEST(CudaEmulator, WritesBehindABlockAreFound) {
+  for (const int index : {99, 100, 163}) {
+    void* block = nullptr;
+    ASSERT_EQ(cudaMalloc(&block, 100), cudaSuccess);
+    cuda::launch(write_at, 1, 1, 0, stream(), static_cast<char*>(block), index);
+    EXPECT_EQ(cudaFree(block), index < 100 ? cudaSuccess : cudaErrorIllegalAddress) << index;
+  }
 }
 
 TEST(CudaEmulator, FindsBarriersThatNotAllThreadsReach) {

@@ -18,6 +18,10 @@ constexpr size_t kReserved = size_t{64} << 30;  // addresses only, not memory
 constexpr size_t kAlignment = 512;
 constexpr size_t kPage = 4096;
 constexpr int kDevices = 2;
+// What is behind each block, and found changed when it is freed: 64 bytes at least.
+constexpr size_t kGuardBytes = 64;
+constexpr std::byte kGuard{0xa5};
+constexpr size_t kMostPoisoned = size_t{64} << 20;
 
 size_t round_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -28,7 +32,13 @@ struct Memory {
   size_t high = 0;  // end of the highest block allocated so far
   size_t in_use = 0;
   size_t limit = size_t{4} << 30;
-  std::map<size_t, size_t> blocks;  // offset to size
+
+  struct Block {
+    size_t size;
+    size_t bytes;  // that were asked for
+  };
+
+  std::map<size_t, Block> blocks;  // by offset
   std::map<const void*, size_t> pinned;
   int windows = 0;
   cudaError_t failure = cudaSuccess;
@@ -38,6 +48,21 @@ struct Memory {
     void* range =
         mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range != MAP_FAILED) base = static_cast<std::byte*>(range);
+  }
+
+  // New memory holds ones, which are NaN as floats, so that a kernel which reads it before it is
+  // written gives a wrong result.
+  void poison(size_t offset, const Block& block) {
+    AccessWindow window;
+    std::memset(base + offset, 0xff, std::min(block.bytes, kMostPoisoned));
+    std::memset(base + offset + block.bytes, std::to_integer<int>(kGuard),
+                block.size - block.bytes);
+  }
+
+  bool has_guards(size_t offset, const Block& block) {
+    AccessWindow window;
+    return std::all_of(base + offset + block.bytes, base + offset + block.size,
+                       [](std::byte value) { return value == kGuard; });
   }
 
   void protect(int access) const {
@@ -175,7 +200,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 cudaError_t cudaMalloc(void** block, size_t bytes) {
   using cuda_emulator::kAlignment;
   const std::lock_guard lock(memory().mutex);
-  const size_t size = cuda_emulator::round_up(std::max<size_t>(bytes, 1), kAlignment);
+  const size_t size = cuda_emulator::round_up(bytes + cuda_emulator::kGuardBytes, kAlignment);
   if (memory().base == nullptr || size > memory().limit ||
       memory().in_use > memory().limit - size) {
     return cudaErrorMemoryAllocation;
@@ -183,13 +208,14 @@ cudaError_t cudaMalloc(void** block, size_t bytes) {
   size_t offset = 0;
   for (const auto& [begin, used] : memory().blocks) {
     if (begin - offset >= size) break;
-    offset = begin + used;
+    offset = begin + used.size;
   }
   if (offset + size > cuda_emulator::kReserved) return cudaErrorMemoryAllocation;
-  memory().blocks[offset] = size;
+  memory().blocks[offset] = {size, bytes};
   memory().in_use += size;
   memory().high = std::max(memory().high, offset + size);
   if (memory().windows > 0) memory().protect(PROT_READ | PROT_WRITE);
+  memory().poison(offset, {size, bytes});
   *block = memory().base + offset;
   return cudaSuccess;
 }
@@ -201,9 +227,10 @@ cudaError_t cudaFree(void* block) {
   const auto offset = static_cast<size_t>(static_cast<std::byte*>(block) - memory().base);
   const auto found = memory().blocks.find(offset);
   if (found == memory().blocks.end()) return cudaErrorInvalidValue;
-  memory().in_use -= found->second;
+  const bool is_intact = memory().has_guards(offset, found->second);
+  memory().in_use -= found->second.size;
   memory().blocks.erase(found);
-  return earlier;
+  return earlier == cudaSuccess && !is_intact ? cudaErrorIllegalAddress : earlier;
 }
 
 cudaError_t cudaMallocHost(void** block, size_t bytes) {

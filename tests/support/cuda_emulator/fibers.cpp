@@ -1,10 +1,22 @@
 // Runs a block's threads as fibers on one system thread. A fiber runs one thread of the block after
 // another. Only a thread that waits at a barrier keeps its fiber, so kernels without barriers run
 // at the speed of a loop.
+//
+// The variable CUDA_EMULATOR_ORDER says in which order the blocks of a launch and the threads of a
+// block run: forward (the default), reversed, or random, which is the same in each run. A kernel
+// whose results differ reads what another thread has not written yet. Dynamic shared memory is
+// filled with ones, which are NaN as floats, before each block.
 #undef _FORTIFY_SOURCE  // its longjmp supports one stack only
+#include <algorithm>
 #include <csetjmp>
 #include <cstddef>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <ucontext.h>
@@ -38,6 +50,34 @@ struct Warp {
   uint64_t values[2][kLanes] = {};
 };
 
+enum class Order { kForward, kReversed, kRandom };
+
+Order order_of_environment() {
+  const char* const value = std::getenv("CUDA_EMULATOR_ORDER");
+  const std::string order = value == nullptr ? "forward" : value;
+  if (order == "forward") return Order::kForward;
+  if (order == "reversed") return Order::kReversed;
+  if (order == "random") return Order::kRandom;
+  throw std::runtime_error("CUDA_EMULATOR_ORDER is forward, reversed or random; received " + order);
+}
+
+// The numbers from 0 to count - 1 in the order in which they run.
+class RunOrder {
+ public:
+  const std::vector<unsigned>& of(unsigned count) {
+    numbers_.resize(count);
+    std::iota(numbers_.begin(), numbers_.end(), 0U);
+    if (order_ == Order::kReversed) std::reverse(numbers_.begin(), numbers_.end());
+    if (order_ == Order::kRandom) std::shuffle(numbers_.begin(), numbers_.end(), generator_);
+    return numbers_;
+  }
+
+ private:
+  Order order_ = order_of_environment();
+  std::mt19937 generator_{7};
+  std::vector<unsigned> numbers_;
+};
+
 class Runner;
 Runner& runner();
 
@@ -50,12 +90,11 @@ class Runner {
     rounds_.assign(total_, 0);
     gridDim = grid;
     blockDim = block;
-    for (blockIdx.z = 0; blockIdx.z < grid.z; ++blockIdx.z) {
-      for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y) {
-        for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x) {
-          if (!run_block()) return cudaErrorLaunchFailure;
-        }
-      }
+    for (const unsigned number : blocks_.of(grid.x * grid.y * grid.z)) {
+      blockIdx.x = number % grid.x;
+      blockIdx.y = number / grid.x % grid.y;
+      blockIdx.z = number / (grid.x * grid.y);
+      if (!run_block()) return cudaErrorLaunchFailure;
     }
     return cudaSuccess;
   }
@@ -88,7 +127,7 @@ class Runner {
     for (;;) {
       Fiber& fiber = *current_;
       while (next_ < total_) {
-        fiber.number = next_++;
+        fiber.number = order_[next_++];
         fiber.thread.x = fiber.number % blockDim.x;
         fiber.thread.y = fiber.number / blockDim.x % blockDim.y;
         fiber.thread.z = fiber.number / (blockDim.x * blockDim.y);
@@ -126,6 +165,9 @@ class Runner {
 
   // Returns false if some threads wait for others that never reach the barrier.
   bool run_block() {
+    order_ = threads_.of(total_);
+    std::memset(static_cast<void*>(shared_.data()), 0xff,
+                shared_.size() * sizeof(std::max_align_t));
     next_ = 0;
     num_ended_ = 0;
     ended_.assign(total_, false);
@@ -180,7 +222,9 @@ class Runner {
 
   const std::function<void()>* thread_ = nullptr;
   unsigned total_ = 0;  // threads of a block
-  unsigned next_ = 0;   // the first one that has not begun
+  unsigned next_ = 0;   // how many of them have begun
+  RunOrder blocks_, threads_;
+  std::vector<unsigned> order_;  // of the threads of a block
   unsigned num_ended_ = 0;
   std::vector<bool> ended_;
   std::vector<Warp> warps_;

@@ -215,7 +215,9 @@ def main():
         build_and_test(totals, arguments.preset, ["-L", "^unit$"], target="tests_unit")
         totals.require_passed(f"{arguments.preset} unit")
     elif arguments.label:
-        build_and_test(totals, arguments.preset, ["-L", f"^{arguments.label}$"])
+        has_target = arguments.label in ("unit", "mpi", "cuda")
+        build_and_test(totals, arguments.preset, ["-L", f"^{arguments.label}$"],
+                       target=f"tests_{arguments.label}" if has_target else "all")
     else:
         build_and_test(totals, arguments.preset, ["-LE", "^slow$"])
         totals.require_passed(arguments.preset)

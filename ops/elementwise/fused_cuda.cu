@@ -354,7 +354,7 @@ std::optional<FusedState> prepare(const KernelQuery& query) {
     instruction.result = slots.take(kInputs + i, static_cast<int64_t>(i));
     if (!program.is_returned(i)) continue;
     const TensorMeta& output = query.output(returned++);
-    state.is_flat &= output.is_contiguous;
+    if (!output.is_contiguous) return {};
     device.output[device.num_outputs++] = {nullptr, instruction.form, instruction.result};
   }
   device.num_slots = slots.num_slots();

@@ -63,6 +63,7 @@ const std::vector<Case>& cases() {
       {"odd widths", {2, 65, 21}, {2, 65, 21}, {2, 65, 19}, true},
       {"widths that differ", {1, 20, 40}, {1, 20, 40}, {1, 20, 72}, false},
       {"heads", {1, 67, 2, 32}, {1, 67, 2, 32}, {1, 67, 2, 32}, true, true},
+      {"heads of a batch", {3, 72, 2, 32}, {3, 72, 2, 32}, {3, 72, 2, 32}, true, true},
   };
   return all;
 }

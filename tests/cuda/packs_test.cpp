@@ -65,6 +65,30 @@ TEST_F(CudaPacks, JoinedSmallTensors) {
   }
 }
 
+// Places that many values go to: fewer and more than a thread combines, whole pieces and parts.
+TEST_F(CudaPacks, ManyValuesOfOnePlace) {
+  for (const DType dtype : {float32, bfloat16}) {
+    for (const int64_t count : {31, 32, 33, 64, 100, 257, 1000}) {
+      for (const int64_t places : {1, 2, 3, 40}) {
+        const Tensor rows = randint(0, places, {count}, {.dtype = int64});
+        const Tensor dy = cast(randn({count, 5}), dtype);
+        expect_as_on_cpu(
+            [&](const Tensor& t) {
+              const Tensor table = like(cast(zeros({places + 1, 5}), dtype), t).requires_grad_();
+              return grad({embedding(like(rows, t), table)}, {table}, {.grad_outputs = {t}})[0];
+            },
+            dy, str("embedding of ", count, " in ", places));
+        expect_as_on_cpu(
+            [&](const Tensor& t) {
+              const Tensor to = like(cast(ones({places}), dtype), t);
+              return to.scatter_add(0, like(rows, t), t.select(1, 0).contiguous());
+            },
+            dy, str("scatter_add of ", count, " in ", places));
+      }
+    }
+  }
+}
+
 // Whole tiles, parts of tiles, sizes that are no multiple of a pack, and addresses that are none.
 TEST_F(CudaPacks, TransposedCopies) {
   for (const DType dtype : {uint8, bfloat16, float32, int64}) {

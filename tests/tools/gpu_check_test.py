@@ -31,6 +31,7 @@ class GpuCheck(unittest.TestCase):
             self.program(name, TESTS_PASS)
         self.program("bench_cuda", BENCH)
         self.program("cuda_steps", STEPS)
+        self.program("train_gpt2", "exit 0")
 
     def program(self, name, script, folder="bin"):
         file = self.folder / folder / name
@@ -91,14 +92,25 @@ class GpuCheck(unittest.TestCase):
         self.program("cuda_steps", """echo "{\\"losses\\": [${FLOW_RANKS:+6}5.5]}" """)
         self.assertIn("four ranks [65.5]", self.lines_of("--only", "ranks")["ranks"])
 
-    def test_the_profile_sums_the_time_of_each_kernel(self):
-        rows = [["ID", "Kernel Name", "gpu__time_duration.sum"], ["", "", "ns"], ["0", "gemm(float*)", "1,500"],
-                ["1", "add(float*)", "500"], ["2", "gemm(float*)", "500"]]
+    def profile_of(self, kernels):
+        rows = [["ID", "Kernel Name", "gpu__time_duration.sum"], ["", "", "ns"]]
+        rows += [[str(number), name, took] for number, (name, took) in enumerate(kernels)]
         script = "\n".join("echo '" + ",".join(f'"{cell}"' for cell in row) + "'" for row in rows)
         self.program("ncu", script, "path")
         done = self.run_it("--only", "profile")
-        self.assertIn("80.0 %  gemm", done.stdout)
-        self.assertIn("ok       profile: 2 kernels", done.stdout)
+        self.assertFalse((self.folder / "out/tokens.bin").exists())
+        return done.stdout
+
+    def test_the_profile_sums_the_time_of_each_kernel(self):
+        shown = self.profile_of([("gemm(float*)", "1,500"), ("add(float*)", "500"), ("gemm(float*)", "500")])
+        self.assertIn("80.0 %  gemm, 2 x, 2.0 us", shown)
+        self.assertIn("ok       profile: 2 kernels, 3 launches", shown)
+
+    def test_the_profile_begins_where_the_last_step_embeds_its_tokens(self):
+        shown = self.profile_of([("void Embed<float>(float*)", "700"), ("add(float*)", "900"),
+                                 ("void Embed<float>(float*)", "500"), ("gemm(float*)", "500")])
+        self.assertIn("50.0 %  gemm", shown)
+        self.assertNotIn("add", shown)
 
     def test_an_unknown_part_is_refused(self):
         done = self.run_it("--only", "speed")

@@ -139,6 +139,14 @@ void AutogradMethods::backward(Site site) const {
   flow::backward({self()}, {}, {}, site);
 }
 
+void AutogradMethods::backward(const BackwardOptions& options, Site site) const {
+  flow::backward({self()}, {}, options, site);
+}
+
+void AutogradMethods::backward(const TensorArg& gradient, const BackwardOptions& options) const {
+  flow::backward({self()}, {gradient.tensor()}, options, gradient.site());
+}
+
 void AutogradMethods::backward(const TensorArg& gradient) const {
   flow::backward({self()}, {gradient.tensor()}, {}, gradient.site());
 }

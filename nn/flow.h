@@ -180,6 +180,7 @@
 #include "ops/shape/arrange.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/diagonal.h"
+#include "ops/shape/rows.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
 #include "pipeline/generators.h"

@@ -11,6 +11,7 @@ namespace flow {
 
 class Tensor;
 class TensorArg;
+struct BackwardOptions;
 
 class AutogradMethods : public MethodFamily<AutogradMethods> {
  public:
@@ -29,7 +30,9 @@ class AutogradMethods : public MethodFamily<AutogradMethods> {
   // Takes value, placement and layout of `other`. The handle and its grad stay.
   void set_data(const Tensor& other) const;
   void backward(Site site = Site::here()) const;
+  void backward(const BackwardOptions& options, Site site = Site::here()) const;
   void backward(const TensorArg& gradient) const;
+  void backward(const TensorArg& gradient, const BackwardOptions& options) const;
 };
 
 }  // namespace flow

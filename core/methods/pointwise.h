@@ -14,10 +14,17 @@ namespace flow {
 class Tensor;
 class TensorArg;
 struct AddOptions;
+struct CeluOptions;
 struct ClampOptions;
 struct DivOptions;
+struct EluOptions;
+struct GeluOptions;
+struct HardtanhOptions;
+struct LeakyReluOptions;
 struct NanToNumOptions;
+struct RReluOptions;
 struct RoundOptions;
+struct SoftplusOptions;
 
 // Options of addcmul and addcdiv.
 struct AddcOptions {
@@ -132,6 +139,33 @@ class PointwiseMethods : public MethodFamily<PointwiseMethods> {
   Tensor sigmoid(Site site = Site::here()) const;
   Tensor relu(Site site = Site::here()) const;
   Tensor hardshrink(const ShrinkOptions& options = {}, Site site = Site::here()) const;
+  Tensor silu(Site site = Site::here()) const;
+  Tensor selu(Site site = Site::here()) const;
+  Tensor mish(Site site = Site::here()) const;
+  Tensor hardswish(Site site = Site::here()) const;
+  Tensor hardsigmoid(Site site = Site::here()) const;
+  Tensor relu6(Site site = Site::here()) const;
+  Tensor softsign(Site site = Site::here()) const;
+  Tensor logsigmoid(Site site = Site::here()) const;
+  Tensor tanhshrink(Site site = Site::here()) const;
+  Tensor gelu(Site site = Site::here()) const;
+  Tensor gelu(const GeluOptions& options, Site site = Site::here()) const;
+  Tensor leaky_relu(Site site = Site::here()) const;
+  Tensor leaky_relu(const LeakyReluOptions& options, Site site = Site::here()) const;
+  Tensor elu(Site site = Site::here()) const;
+  Tensor elu(const EluOptions& options, Site site = Site::here()) const;
+  Tensor celu(Site site = Site::here()) const;
+  Tensor celu(const CeluOptions& options, Site site = Site::here()) const;
+  Tensor softplus(Site site = Site::here()) const;
+  Tensor softplus(const SoftplusOptions& options, Site site = Site::here()) const;
+  Tensor hardtanh(Site site = Site::here()) const;
+  Tensor hardtanh(const HardtanhOptions& options, Site site = Site::here()) const;
+  Tensor rrelu(Site site = Site::here()) const;
+  Tensor rrelu(const RReluOptions& options, Site site = Site::here()) const;
+  Tensor softshrink(const ShrinkOptions& options = {}, Site site = Site::here()) const;
+  Tensor threshold(double threshold, double value, Site site = Site::here()) const;
+  Tensor softmin(int64_t dim, Site site = Site::here()) const;
+  Tensor glu(int64_t dim = -1, Site site = Site::here()) const;
   Tensor prelu(const TensorArg& weight) const;
   Tensor clamp(const ClampOptions& options, Site site = Site::here()) const;
   Tensor clamp(const Scalar& min, const Scalar& max, Site site = Site::here()) const;

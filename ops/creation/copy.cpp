@@ -153,29 +153,24 @@ const Tensor& InPlaceMethods::copy_(const TensorArg& source) const {
   return self();
 }
 
-namespace {
-
-// Throws unless the memory of a temporary handle is another tensor's too.
-void check_is_seen(const Tensor& target, Site site) {
+void ops::check_is_seen(const char* op, const Tensor& target, Site site) {
   const TensorImpl& impl = target.impl();
   const bool is_alone = impl.storage ? impl.storage->use_count() == 1
                                      : impl.trace != nullptr && impl.trace->view_link == nullptr;
   if (impl.use_count() > 1 || !is_alone || find_view_link(impl) != nullptr) return;
-  throw InvalidArgument(str("[=] the left side, ", *impl.meta,
+  throw InvalidArgument(str("[", op, "] the left side, ", *impl.meta,
                             ", is a new tensor that nobody keeps, so the values would be lost; "
-                            "assign to a view such as x[0], or use index_put_ or masked_fill_"),
+                            "write to a view such as x[0], or use index_put_ or masked_fill_"),
                         site);
 }
 
-}  // namespace
-
 const Tensor& Tensor::operator=(const TensorArg& values) && {
-  check_is_seen(*this, values.site());
+  ops::check_is_seen("=", *this, values.site());
   return copy_(values);
 }
 
 const Tensor& Tensor::operator=(const ScalarArg& value) && {
-  check_is_seen(*this, value.site);
+  ops::check_is_seen("=", *this, value.site);
   return fill_(value.value, value.site);
 }
 

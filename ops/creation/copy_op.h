@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "core/op.h"
+#include "core/tensor.h"
 
 namespace flow::ops {
 
@@ -27,5 +28,9 @@ extern const OpDef kClone;
 extern const OpDef kCopy;
 // (target): target = value.
 extern const OpDef kFill;
+
+// Throws InvalidArgument unless the memory of a temporary handle, which `op` is to change, is also
+// another tensor's.
+void check_is_seen(const char* op, const Tensor& target, Site site);
 
 }  // namespace flow::ops

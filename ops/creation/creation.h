@@ -68,6 +68,20 @@ Tensor tensor(const std::vector<T>& values, const Shape& shape, const TensorOpti
   }
 }
 
+// The same with a shape in braces, which may be empty: {} for a tensor without dims.
+template <class T>
+Tensor tensor(const std::vector<T>& values, std::initializer_list<int64_t> shape,
+              const TensorOptions& options = {}, Site site = Site::here()) {
+  return tensor(values, Shape(shape), options, site);
+}
+
+// Creates a tensor with one dim.
+template <class T>
+Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {},
+              Site site = Site::here()) {
+  return tensor(values, Shape{static_cast<int64_t>(values.size())}, options, site);
+}
+
 // Creates a local tensor that shares `data`: shape.numel() elements in row-major order, which must
 // stay valid until `deleter` is called. `deleter` is called when the last tensor that uses the
 // memory is destroyed. For a global tensor, call to_global on the result.

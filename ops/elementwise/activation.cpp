@@ -311,4 +311,52 @@ Tensor PointwiseMethods::prelu(const TensorArg& weight) const {
   return flow::prelu(TensorArg(self(), weight.site()), weight);
 }
 
+Tensor PointwiseMethods::selu(Site site) const {
+  return flow::selu(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::celu(Site site) const {
+  return flow::celu(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::celu(const CeluOptions& options, Site site) const {
+  return flow::celu(TensorArg(self(), site), options);
+}
+
+Tensor PointwiseMethods::mish(Site site) const {
+  return flow::mish(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::hardswish(Site site) const {
+  return flow::hardswish(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::hardsigmoid(Site site) const {
+  return flow::hardsigmoid(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::relu6(Site site) const {
+  return flow::relu6(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::softsign(Site site) const {
+  return flow::softsign(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::logsigmoid(Site site) const {
+  return flow::logsigmoid(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::hardtanh(Site site) const {
+  return flow::hardtanh(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::hardtanh(const HardtanhOptions& options, Site site) const {
+  return flow::hardtanh(TensorArg(self(), site), options);
+}
+
+Tensor PointwiseMethods::glu(int64_t dim, Site site) const {
+  return flow::glu(TensorArg(self(), site), dim);
+}
+
 }  // namespace flow

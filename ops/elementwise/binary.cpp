@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/dispatch.h"
+#include "ops/creation/copy_op.h"
 #include "ops/elementwise/binary_op.h"
 #include "ops/elementwise/row_calls.h"
 #include "ops/elementwise/unary.h"
@@ -337,6 +338,46 @@ Tensor& operator/=(Tensor& a, const TensorArg& b) {
 Tensor& operator/=(Tensor& a, const ScalarArg& b) {
   a.div_(b.value, b.site);
   return a;
+}
+
+const Tensor& operator+=(Tensor&& a, const TensorArg& b) {
+  ops::check_is_seen("+=", a, b.site());
+  return a.add_(b);
+}
+
+const Tensor& operator+=(Tensor&& a, const ScalarArg& b) {
+  ops::check_is_seen("+=", a, b.site);
+  return a.add_(b.value, b.site);
+}
+
+const Tensor& operator-=(Tensor&& a, const TensorArg& b) {
+  ops::check_is_seen("-=", a, b.site());
+  return a.sub_(b);
+}
+
+const Tensor& operator-=(Tensor&& a, const ScalarArg& b) {
+  ops::check_is_seen("-=", a, b.site);
+  return a.sub_(b.value, b.site);
+}
+
+const Tensor& operator*=(Tensor&& a, const TensorArg& b) {
+  ops::check_is_seen("*=", a, b.site());
+  return a.mul_(b);
+}
+
+const Tensor& operator*=(Tensor&& a, const ScalarArg& b) {
+  ops::check_is_seen("*=", a, b.site);
+  return a.mul_(b.value, b.site);
+}
+
+const Tensor& operator/=(Tensor&& a, const TensorArg& b) {
+  ops::check_is_seen("/=", a, b.site());
+  return a.div_(b);
+}
+
+const Tensor& operator/=(Tensor&& a, const ScalarArg& b) {
+  ops::check_is_seen("/=", a, b.site);
+  return a.div_(b.value, b.site);
 }
 
 // The site of `x.add(y)` is the site of y.

@@ -60,6 +60,17 @@ Tensor& operator*=(Tensor& a, const ScalarArg& b);
 Tensor& operator/=(Tensor& a, const TensorArg& b);
 Tensor& operator/=(Tensor& a, const ScalarArg& b);
 
+// `x[0] += y`: writes into the memory that the view shows. Throws InvalidArgument if nobody else
+// can see the write, because the left side is a copy: x.index({mask}) += y.
+const Tensor& operator+=(Tensor&& a, const TensorArg& b);
+const Tensor& operator+=(Tensor&& a, const ScalarArg& b);
+const Tensor& operator-=(Tensor&& a, const TensorArg& b);
+const Tensor& operator-=(Tensor&& a, const ScalarArg& b);
+const Tensor& operator*=(Tensor&& a, const TensorArg& b);
+const Tensor& operator*=(Tensor&& a, const ScalarArg& b);
+const Tensor& operator/=(Tensor&& a, const TensorArg& b);
+const Tensor& operator/=(Tensor&& a, const ScalarArg& b);
+
 // a to the power b. Integers wrap around. A number that is a negative integer exponent of integers
 // throws InvalidArgument.
 Tensor pow(const TensorArg& a, const TensorArg& b);

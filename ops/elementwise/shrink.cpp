@@ -175,4 +175,28 @@ Tensor PointwiseMethods::hardshrink(const ShrinkOptions& options, Site site) con
   return flow::hardshrink(TensorArg(self(), site), options);
 }
 
+Tensor PointwiseMethods::tanhshrink(Site site) const {
+  return flow::tanhshrink(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::rrelu(Site site) const {
+  return flow::rrelu(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::rrelu(const RReluOptions& options, Site site) const {
+  return flow::rrelu(TensorArg(self(), site), options);
+}
+
+Tensor PointwiseMethods::softshrink(const ShrinkOptions& options, Site site) const {
+  return flow::softshrink(TensorArg(self(), site), options);
+}
+
+Tensor PointwiseMethods::threshold(double threshold, double value, Site site) const {
+  return flow::threshold(TensorArg(self(), site), threshold, value);
+}
+
+Tensor PointwiseMethods::softmin(int64_t dim, Site site) const {
+  return flow::softmin(TensorArg(self(), site), dim);
+}
+
 }  // namespace flow

@@ -374,4 +374,40 @@ Tensor PointwiseMethods::isfinite(Site site) const {
   return flow::isfinite(TensorArg(self(), site));
 }
 
+Tensor PointwiseMethods::silu(Site site) const {
+  return flow::silu(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::gelu(Site site) const {
+  return flow::gelu(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::gelu(const GeluOptions& options, Site site) const {
+  return flow::gelu(TensorArg(self(), site), options);
+}
+
+Tensor PointwiseMethods::leaky_relu(Site site) const {
+  return flow::leaky_relu(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::leaky_relu(const LeakyReluOptions& options, Site site) const {
+  return flow::leaky_relu(TensorArg(self(), site), options);
+}
+
+Tensor PointwiseMethods::elu(Site site) const {
+  return flow::elu(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::elu(const EluOptions& options, Site site) const {
+  return flow::elu(TensorArg(self(), site), options);
+}
+
+Tensor PointwiseMethods::softplus(Site site) const {
+  return flow::softplus(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::softplus(const SoftplusOptions& options, Site site) const {
+  return flow::softplus(TensorArg(self(), site), options);
+}
+
 }  // namespace flow

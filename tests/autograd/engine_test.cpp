@@ -381,5 +381,15 @@ TEST(Engine, GradByAResultLeavesWhatMadeItAlive) {
   EXPECT_THROW(backward({h}, {dh}), InvalidArgument);
 }
 
+TEST(Backward, TheMethodTakesOptions) {
+  const Tensor x = tensor({1.0, 2.0}, {.dtype = float64, .requires_grad = true});
+  const Tensor y = x * x;
+  y.sum().backward({.retain_graph = true});
+  y.backward(ones({2}, {.dtype = float64}), {.retain_graph = true});
+  y.backward(ones({2}, {.dtype = float64}));
+  EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{6, 12}));
+  EXPECT_THROW(y.sum().backward(), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

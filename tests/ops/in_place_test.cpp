@@ -11,9 +11,11 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
+#include "ops/elementwise/compare.h"
 #include "ops/elementwise/ternary.h"
 #include "ops/elementwise/unary_rows.h"
 #include "ops/elementwise/where.h"
+#include "ops/index/index.h"
 #include "ops/reduce/reduce.h"
 
 namespace flow {
@@ -109,6 +111,24 @@ TEST(InPlaceForms, GradientsMayReadTheValueWrittenOver) {
   // d/dx sin(2 x)² = 4 sin(2 x) cos(2 x) where sin(2 x) < 0.9
   EXPECT_FLOAT_EQ(x.grad().to_vector<float>()[0], 4 * std::sin(1.F) * std::cos(1.F));
   EXPECT_EQ(x.grad().to_vector<float>()[1], 0);
+}
+
+TEST(InPlace, OperatorsWriteThroughViews) {
+  const Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}});
+  x[0] += x[1];
+  x[1] *= 10;
+  x.select(1, 0) -= 1;
+  x[0][1] /= tensor(2.0);
+  EXPECT_EQ(x.to_vector<double>(), (std::vector<double>{3, 3, 29, 40}));
+}
+
+TEST(InPlace, OperatorsRefuseATemporaryThatNobodySees) {
+  const Tensor x = ones({3});
+  EXPECT_THROW(x.index({x > 0}) += 1, InvalidArgument);
+  EXPECT_THROW(x* 2 -= x, InvalidArgument);
+  EXPECT_THROW(x.clone() *= x, InvalidArgument);
+  EXPECT_THROW(x.clone() /= 2, InvalidArgument);
+  EXPECT_EQ(x.to_vector<double>(), std::vector<double>(3, 1));
 }
 
 }  // namespace

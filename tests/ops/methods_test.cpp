@@ -322,5 +322,39 @@ TEST(TensorMethods, ErrorsNameTheLineOfTheCall) {
   EXPECT_EQ(line_of_error([&] { x.backward(); }), __LINE__);
 }
 
+TEST(TensorMethods, ActivationsAreMethods) {
+  const Tensor x = tensor({-4.0, -0.3, 0.0, 0.4, 7.0}, {.dtype = float64});
+  const auto equal = [](const Tensor& method, const Tensor& function) {
+    EXPECT_EQ(method.to_vector<double>(), function.to_vector<double>());
+  };
+  equal(x.silu(), silu(x));
+  equal(x.selu(), selu(x));
+  equal(x.mish(), mish(x));
+  equal(x.hardswish(), hardswish(x));
+  equal(x.hardsigmoid(), hardsigmoid(x));
+  equal(x.relu6(), relu6(x));
+  equal(x.softsign(), softsign(x));
+  equal(x.logsigmoid(), logsigmoid(x));
+  equal(x.tanhshrink(), tanhshrink(x));
+  equal(x.gelu(), gelu(x));
+  equal(x.gelu({.approximate = "tanh"}), gelu(x, {.approximate = "tanh"}));
+  equal(x.leaky_relu(), leaky_relu(x));
+  equal(x.leaky_relu({.negative_slope = 0.3}), leaky_relu(x, {.negative_slope = 0.3}));
+  equal(x.elu({.alpha = 2}), elu(x, {.alpha = 2}));
+  equal(x.celu({.alpha = 2}), celu(x, {.alpha = 2}));
+  equal(x.softplus({.beta = 2}), softplus(x, {.beta = 2}));
+  equal(x.hardtanh({.min_val = -2, .max_val = 0.2}), hardtanh(x, {.min_val = -2, .max_val = 0.2}));
+  equal(x.elu(), elu(x));
+  equal(x.celu(), celu(x));
+  equal(x.softplus(), softplus(x));
+  equal(x.hardtanh(), hardtanh(x));
+  equal(x.rrelu(), rrelu(x));
+  equal(x.rrelu({.lower = 0.2, .upper = 0.4}), rrelu(x, {.lower = 0.2, .upper = 0.4}));
+  equal(x.softshrink({.lambd = 0.35}), softshrink(x, {.lambd = 0.35}));
+  equal(x.threshold(0.1, 20), threshold(x, 0.1, 20));
+  equal(x.softmin(0), softmin(x, 0));
+  equal(x.slice(0, 0, 4).glu(), glu(x.slice(0, 0, 4)));
+}
+
 }  // namespace
 }  // namespace flow

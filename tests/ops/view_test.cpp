@@ -12,6 +12,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/index/index.h"
 #include "ops/reduce/reduce.h"
+#include "ops/shape/rows.h"
 #include "ops/shape/slice.h"
 
 namespace flow {
@@ -139,6 +140,44 @@ TEST(View, SqueezesSeveralDims) {
 
   EXPECT_EQ(squeeze(x, {0, 1, -1}).shape(), Shape({2, 1}));
   EXPECT_THROW(squeeze(x, {0, 4}), InvalidArgument);
+}
+
+TEST(Rows, ALoopSeesEachRowAsAView) {
+  const Tensor x = counting({3, 2});
+  std::vector<Floats> rows;
+  for (const Tensor& row : x) {
+    rows.push_back(row.to_vector<float>());
+    row.fill_(1);
+  }
+  EXPECT_EQ(rows, (std::vector<Floats>{{0, 1}, {2, 3}, {4, 5}}));
+  EXPECT_EQ(x.to_vector<float>(), Floats(6, 1));
+
+  int64_t count = 0;
+  for ([[maybe_unused]] const Tensor& row : zeros({0, 2}))
+    ++count;
+  for ([[maybe_unused]] const Tensor& row : x * 2)  // the loop keeps the product
+    ++count;
+  EXPECT_EQ(count, 3);
+}
+
+TEST(Rows, GradientsReachTheTensor) {
+  const Tensor x = leaf({2, 2});
+  Tensor total = zeros({}, {.dtype = float64});
+  double weight = 0;
+  for (const Tensor& row : x)
+    total = total + row.sum() * (weight += 1);
+  total.backward();
+  EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{1, 1, 2, 2}));
+}
+
+TEST(Rows, ATensorWithoutDimsHasNone) {
+  try {
+    for ([[maybe_unused]] const Tensor& row : ones({}))
+      FAIL();
+    FAIL();
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find("view_test.cpp"), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace

@@ -49,10 +49,6 @@ Tensor cast_to(const TensorArg& x, DType dtype) {
   return entry.result;
 }
 
-bool is_half(DType dtype) {
-  return is_floating(dtype) && dtype_size(dtype) == 2;
-}
-
 class DTypeAutocaster final : public Autocaster {
  public:
   explicit constexpr DTypeAutocaster(DType dtype) : dtype_(dtype) {}
@@ -138,7 +134,7 @@ using autograd::cast_cache;
 
 AutocastGuard::AutocastGuard(DType dtype, const AutocastOptions& options, Site site)
     : outer_(thread_state().autocast), outer_cache_(cast_cache) {
-  if (!autograd::is_half(dtype)) {
+  if (!is_half(dtype)) {
     throw InvalidArgument(str("[autocast] ", dtype,
                               " is not a dtype for mixed precision; give bfloat16 or "
                               "float16"),

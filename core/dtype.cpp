@@ -9,7 +9,8 @@ namespace flow {
 
 namespace {
 constexpr std::array<std::string_view, kNumDTypes> kNames = {
-    "bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64"};
+    "bool",  "uint8",   "int8",     "int16",   "int32",
+    "int64", "float16", "bfloat16", "float32", "float64"};
 }  // namespace
 
 std::string_view dtype_name(DType dtype) {
@@ -21,8 +22,8 @@ DType parse_dtype(std::string_view name) {
     if (kNames[i] == name) return static_cast<DType>(i);
   }
   throw InvalidArgument(str("[dtype] unknown dtype '", name,
-                            "'; use one of bool, uint8, int8, int32, int64, float16, bfloat16, "
-                            "float32, float64"));
+                            "'; use one of bool, uint8, int8, int16, int32, int64, float16, "
+                            "bfloat16, float32, float64"));
 }
 
 std::ostream& operator<<(std::ostream& out, DType dtype) {
@@ -33,7 +34,7 @@ DType promote(DType a, DType b) {
   if (a == b) return a;
   const DType low = a < b ? a : b;
   const DType high = a < b ? b : a;
-  if (low == DType::kUInt8 && high == DType::kInt8) return DType::kInt32;
+  if (low == DType::kUInt8 && high == DType::kInt8) return DType::kInt16;
   if (low == DType::kFloat16 && high == DType::kBFloat16) return DType::kFloat32;
   return high;
 }

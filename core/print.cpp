@@ -44,7 +44,7 @@ struct Part {
 double read_double(const Part& part, int64_t offset) {
   return dispatch_all(part.dtype, [&]<class T>() {
     const T value = reinterpret_cast<const T*>(part.data)[offset];
-    if constexpr (sizeof(T) == 2) {
+    if constexpr (kIsHalf<T>) {
       return static_cast<double>(static_cast<float>(value));
     } else {
       return static_cast<double>(value);

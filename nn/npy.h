@@ -17,8 +17,8 @@ void save_npy(const std::string& path, const Tensor& x);
 // Reads an array as a local CPU tensor. Supports formats 1.0, 2.0 and 3.0, both byte orders, and C
 // and Fortran order (the result is contiguous). The file is not trusted: sizes are checked before
 // memory is allocated, and nothing in it is evaluated. Throws IoError, naming the path and the
-// defect; Unsupported for an element type that the library does not have (16-bit integers, wide
-// unsigned integers, complex numbers, text, objects).
+// defect; Unsupported for an element type that the library does not have (unsigned integers of 16
+// bits and more, wide unsigned integers, complex numbers, text, objects).
 Tensor load_npy(const std::string& path);
 
 struct NpzOptions {

@@ -30,10 +30,10 @@ struct DTypeCode {
   std::string_view code;  // kind and number of bytes
 };
 
-constexpr std::array kDTypes = {DTypeCode{bool_, "b1"},   DTypeCode{uint8, "u1"},
-                                DTypeCode{int8, "i1"},    DTypeCode{int32, "i4"},
-                                DTypeCode{int64, "i8"},   DTypeCode{float16, "f2"},
-                                DTypeCode{float32, "f4"}, DTypeCode{float64, "f8"}};
+constexpr std::array kDTypes = {
+    DTypeCode{bool_, "b1"},   DTypeCode{uint8, "u1"},   DTypeCode{int8, "i1"},
+    DTypeCode{int16, "i2"},   DTypeCode{int32, "i4"},   DTypeCode{int64, "i8"},
+    DTypeCode{float16, "f2"}, DTypeCode{float32, "f4"}, DTypeCode{float64, "f8"}};
 
 [[noreturn]] void fail(const std::string& name, const std::string& why) {
   throw BadFile(str("[npy] ", name, " is not a valid npy array: ", why,
@@ -134,9 +134,10 @@ class HeaderParser {
   }
 
   [[noreturn]] void refuse_dtype(const std::string& what) const {
-    throw Unsupported(str("[npy] ", name_, " has unsupported elements; received type ", what,
-                          "; save it as bool, uint8, int8, int32, int64, float16, float32 or "
-                          "float64 (numpy: x.astype(...))"));
+    throw Unsupported(
+        str("[npy] ", name_, " has unsupported elements; received type ", what,
+            "; save it as bool, uint8, int8, int16, int32, int64, float16, float32 or "
+            "float64 (numpy: x.astype(...))"));
   }
 
   void parse_order() {

@@ -22,10 +22,11 @@ struct DTypeName {
   std::string_view name;
 };
 
-constexpr std::array kDTypes = {
-    DTypeName{bool_, "BOOL"},    DTypeName{uint8, "U8"},    DTypeName{int8, "I8"},
-    DTypeName{int32, "I32"},     DTypeName{int64, "I64"},   DTypeName{float16, "F16"},
-    DTypeName{bfloat16, "BF16"}, DTypeName{float32, "F32"}, DTypeName{float64, "F64"}};
+constexpr std::array kDTypes = {DTypeName{bool_, "BOOL"},  DTypeName{uint8, "U8"},
+                                DTypeName{int8, "I8"},     DTypeName{int16, "I16"},
+                                DTypeName{int32, "I32"},   DTypeName{int64, "I64"},
+                                DTypeName{float16, "F16"}, DTypeName{bfloat16, "BF16"},
+                                DTypeName{float32, "F32"}, DTypeName{float64, "F64"}};
 
 using Entry = SafetensorsEntry;
 

@@ -17,7 +17,7 @@ namespace flow::graph {
 namespace {
 
 bool is_narrow(DType dtype) {
-  return is_floating(dtype) && dtype_size(dtype) == 2;
+  return is_half(dtype);
 }
 
 class Fusion {

@@ -17,7 +17,7 @@ const Attrs& attrs_of(const Node& node) {
 // True if `to` represents every value of `from` exactly.
 bool is_lossless(DType from, DType to) {
   if (!is_floating(from) || !is_floating(to)) return false;
-  return to == DType::kFloat64 || (to == DType::kFloat32 && dtype_size(from) == 2);
+  return to == DType::kFloat64 || (to == DType::kFloat32 && is_half(from));
 }
 
 bool undoes(const Node& first, const Node& second) {

@@ -61,7 +61,7 @@ Tensor gamma_draws(const Tensor& a) {
   Tensor result, is_accepted;
   for (int i = 0; i < kProposals; ++i) {
     const Tensor x = normal_draws(a.shape(), a);
-    const Tensor cube_root = clamp(x * c + 1, {.min = epsilon(a.dtype())});
+    const Tensor cube_root = clamp(x * c + 1, {.min = machine_epsilon(a.dtype())});
     const Tensor v = cube_root * square(cube_root);
     const Tensor proposal = d * v;
     const Tensor log_u = log(open_uniform_draws(a.shape(), a));

@@ -1,7 +1,5 @@
 #include "nn/distributions/support.h"
 
-#include <limits>
-
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -40,15 +38,8 @@ Tensor open_uniform_draws(const Shape& shape, const Tensor& like) {
   return clamp_probs(uniform_draws(shape, like));
 }
 
-double epsilon(DType dtype) {
-  if (dtype == DType::kFloat64) return std::numeric_limits<double>::epsilon();
-  if (dtype == DType::kFloat16) return 0x1p-10;
-  if (dtype == DType::kBFloat16) return 0x1p-7;
-  return std::numeric_limits<float>::epsilon();
-}
-
 Tensor clamp_probs(const Tensor& x) {
-  const double eps = epsilon(x.dtype());
+  const double eps = machine_epsilon(x.dtype());
   return clamp(x, {.min = eps, .max = 1 - eps});
 }
 

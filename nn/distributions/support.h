@@ -16,9 +16,6 @@ Tensor normal_draws(const Shape& shape, const Tensor& like);
 // Uniform draws that are neither 0 nor 1.
 Tensor open_uniform_draws(const Shape& shape, const Tensor& like);
 
-// The distance from 1 to the next larger number.
-double epsilon(DType dtype);
-
 // `x` moved into the open interval from 0 to 1, so that its logarithm is finite.
 Tensor clamp_probs(const Tensor& x);
 

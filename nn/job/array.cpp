@@ -42,6 +42,7 @@ std::vector<T> Array::to_vector() const {
 template std::vector<bool> Array::to_vector() const;
 template std::vector<uint8_t> Array::to_vector() const;
 template std::vector<int8_t> Array::to_vector() const;
+template std::vector<int16_t> Array::to_vector() const;
 template std::vector<int32_t> Array::to_vector() const;
 template std::vector<int64_t> Array::to_vector() const;
 template std::vector<float> Array::to_vector() const;

@@ -168,7 +168,7 @@ class ConvState {
     check(lib.SetConvolutionGroupCount(conv, static_cast<int>(groups)),
           "cudnnSetConvolutionGroupCount");
     const cudnnMathType_t math =
-        dtype_size(dtype) == 2 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;  // no TF32 unasked
+        is_half(dtype) ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;  // no TF32 unasked
     check(lib.SetConvolutionMathType(conv, math), "cudnnSetConvolutionMathType");
   }
 

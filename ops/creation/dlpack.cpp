@@ -25,6 +25,7 @@ struct DTypeRow {
 constexpr std::array kDTypes = {DTypeRow{bool_, DLDataTypeCode::kDLBool, 8},
                                 DTypeRow{uint8, DLDataTypeCode::kDLUInt, 8},
                                 DTypeRow{int8, DLDataTypeCode::kDLInt, 8},
+                                DTypeRow{int16, DLDataTypeCode::kDLInt, 16},
                                 DTypeRow{int32, DLDataTypeCode::kDLInt, 32},
                                 DTypeRow{int64, DLDataTypeCode::kDLInt, 64},
                                 DTypeRow{float16, DLDataTypeCode::kDLFloat, 16},
@@ -100,7 +101,8 @@ DType dtype_of_dlpack(const DLDataType& given, Site site) {
     throw Unsupported(
         str("[from_dlpack] the elements have type code ", static_cast<int>(given.code), " with ",
             int{given.bits}, " bits and ", given.lanes,
-            " lanes; give bool, uint8, int8, int32, int64, float16, bfloat16, float32 or float64"),
+            " lanes; give bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32 or "
+            "float64"),
         site);
   }
   return row->dtype;

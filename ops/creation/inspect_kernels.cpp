@@ -30,7 +30,7 @@ Shape index_of(const Shape& shape, int64_t position) {
 
 template <class T>
 double value_of(T value) {
-  if constexpr (sizeof(T) == 2) {
+  if constexpr (kIsHalf<T>) {
     return static_cast<double>(static_cast<float>(value));
   } else {
     return static_cast<double>(value);

@@ -15,11 +15,11 @@ template <class To, class From>
 FLOW_HOST_DEVICE To convert(From x) {
   if constexpr (std::is_same_v<To, From>) {
     return x;
-  } else if constexpr (sizeof(From) == 2) {
+  } else if constexpr (kIsHalf<From>) {
     return convert<To>(static_cast<float>(x));
   } else if constexpr (std::is_same_v<To, bool>) {
     return x != From{0};
-  } else if constexpr (sizeof(To) == 2) {
+  } else if constexpr (kIsHalf<To>) {
     return To(static_cast<float>(x));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     constexpr From kLimit = From{9223372036854775808.0};  // 2^63

@@ -46,7 +46,7 @@ inline void convert_to_narrow(To* y, int64_t n, const float* x) {
 struct CastBlock {
   template <class To, class From>
   static void run(const void* /*attrs*/, To* y, int64_t n, const From* x) {
-    constexpr bool kHasHalf = sizeof(To) == 2 || sizeof(From) == 2;
+    constexpr bool kHasHalf = kIsHalf<To> || kIsHalf<From>;
     if constexpr (is_floating(dtype_of<To>) && is_floating(dtype_of<From>) && kHasHalf &&
                   sizeof(To) <= 4 && sizeof(From) <= 4) {
       map(

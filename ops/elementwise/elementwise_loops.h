@@ -31,7 +31,7 @@
 
 // The type in which elements of type T are computed.
 template <class T>
-using Compute = std::conditional_t<sizeof(T) == 2, float, T>;
+using Compute = std::conditional_t<kIsHalf<T>, float, T>;
 
 // The type that a formula is made for: that of the output or, for a predicate, of the first input.
 template <class Y, class... X>

@@ -67,7 +67,8 @@ void add_choices(KernelTable& table) {
 
 void register_where_cpu(KernelTable& table) {
   add_rows<NoVectorForms>(table, ChoiceRows());
-  add_choices<bool, uint8_t, int8_t, int32_t, int64_t, Float16, BFloat16, double, float>(table);
+  add_choices<bool, uint8_t, int8_t, int16_t, int32_t, int64_t, Float16, BFloat16, double, float>(
+      table);
 }
 
 #include "ops/kernel/isa_end.h"

@@ -25,7 +25,7 @@ namespace flow::ops {
 
 // The type in which elements of type T are computed.
 template <class T>
-using DeviceCompute = std::conditional_t<sizeof(T) == 2, float, T>;
+using DeviceCompute = std::conditional_t<kIsHalf<T>, float, T>;
 
 template <class T>
 __device__ inline DeviceCompute<T> widen(T x) {

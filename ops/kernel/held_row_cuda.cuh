@@ -99,7 +99,7 @@ struct HeldRow {
   // Element `j` of pack `slot`, both known when compiling.
   __device__ Wide<T> at(int slot, int j) const {
     T element;
-    if constexpr (sizeof(T) == 2) {
+    if constexpr (kIsHalf<T>) {
       element.bits = static_cast<uint16_t>(word[slot][j / 2] >> (j % 2 * 16));
     } else {
       constexpr int kWords = sizeof(T) / sizeof(uint32_t);

@@ -151,7 +151,7 @@ using VecOf = decltype(load(static_cast<const T*>(nullptr)));
 // The first n lanes, n < kLanes; the others are 0.
 template <class T>
 inline VecOf<T> load_n(const T* p, int64_t n) {
-  if constexpr (sizeof(T) == 2) {
+  if constexpr (kIsHalf<T>) {
     T lanes[VecOf<T>::kLanes] = {};
     std::memcpy(lanes, p, static_cast<size_t>(n) * sizeof(T));
     return load(lanes);
@@ -162,7 +162,7 @@ inline VecOf<T> load_n(const T* p, int64_t n) {
 
 template <class T>
 inline void store_n(T* p, int64_t n, VecOf<T> v) {
-  if constexpr (sizeof(T) == 2) {
+  if constexpr (kIsHalf<T>) {
     T lanes[VecOf<T>::kLanes];
     store(lanes, v);
     std::memcpy(p, lanes, static_cast<size_t>(n) * sizeof(T));

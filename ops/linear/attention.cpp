@@ -23,7 +23,7 @@ namespace ops {
 namespace {
 
 DType score_dtype(DType operand) {
-  return dtype_size(operand) == 2 ? DType::kFloat32 : operand;
+  return is_half(operand) ? DType::kFloat32 : operand;
 }
 
 // Returns true if all dims except the last two are equal.

@@ -25,7 +25,7 @@
 namespace {
 
 template <class T>
-using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
+using Wide = std::conditional_t<kIsHalf<T>, float, T>;
 
 // The sizes of the local parts, and their offsets among the logical queries and keys.
 struct AttentionState {
@@ -233,7 +233,7 @@ class Workspace {
 template <class T>
 bool is_readable(const TensorMeta& meta) {
   const int64_t rows = meta.dim() - 2;
-  return sizeof(T) != 2 && (meta.strides[rows + 1] == 1 || meta.local_shape[rows + 1] == 1) &&
+  return !kIsHalf<T> && (meta.strides[rows + 1] == 1 || meta.local_shape[rows + 1] == 1) &&
          (meta.strides[rows] >= meta.local_shape[rows + 1] || meta.local_shape[rows] == 1);
 }
 
@@ -244,7 +244,7 @@ Matrix<Wide<T>> matrix(const TensorView& view, int64_t index, Wide<T>* buffer) {
   const int64_t rows = meta.dim() - 2;
   const T* first = view.as<T>() + batch_offset(meta, index);
   const int64_t columns = meta.local_shape[rows + 1];
-  if constexpr (sizeof(T) != 2) {
+  if constexpr (!kIsHalf<T>) {
     if (is_readable<T>(meta)) return {first, std::max(meta.strides[rows], columns)};
   }
   for (int64_t i = 0; i < meta.local_shape[rows]; ++i) {
@@ -348,7 +348,7 @@ void run_attention(const KernelContext& ctx) {
 template <class T>
 Wide<T>* gradient_target(T* output, Wide<T>* buffer) {
   Wide<T>* target = buffer;
-  if constexpr (sizeof(T) != 2) target = output;
+  if constexpr (!kIsHalf<T>) target = output;
   return target;
 }
 
@@ -432,7 +432,7 @@ void run_backward(const KernelContext& ctx) {
         product<C>(Transpose::kYes, Transpose::kNo, keys, state.value_width, rows, 1,
                    {weights, keys}, own_dy, beta, dv, state.value_width);
       }
-      if constexpr (sizeof(T) == 2) {
+      if constexpr (kIsHalf<T>) {
         const auto same = [](V x) { return x; };
         map(q_out, q_size, same, dq);
         map(k_out, k_size, same, dk);

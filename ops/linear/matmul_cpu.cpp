@@ -384,6 +384,7 @@ KernelChoice select_gemm(const KernelQuery& query) {
     case DType::kBool:
     case DType::kUInt8:
     case DType::kInt8:
+    case DType::kInt16:
     case DType::kInt32:
     case DType::kInt64:
       break;

@@ -34,7 +34,7 @@ bool parts_agree(const TensorMeta& target, const TensorMeta* x,
 namespace {
 
 DType loss_dtype(DType input) {
-  return dtype_size(input) == 2 ? DType::kFloat32 : input;
+  return is_half(input) ? DType::kFloat32 : input;
 }
 
 void check_target(const OpContext& ctx, int target) {

@@ -24,7 +24,7 @@ namespace {
 
 // The type of the losses for inputs of type T.
 template <class T>
-using Loss = std::conditional_t<sizeof(T) == 2, float, T>;
+using Loss = std::conditional_t<kIsHalf<T>, float, T>;
 
 template <class T>
 Loss<T> value_of(T x) {

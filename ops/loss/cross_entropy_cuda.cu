@@ -166,7 +166,7 @@ struct NllLossBackward {
 // exp(x - base). A result of 16 bits needs no more than exp2 of a rounded product gives.
 template <class T>
 __device__ Wide<T> exp_above(Wide<T> x, Wide<T> base) {
-  if constexpr (sizeof(T) == 2) {
+  if constexpr (kIsHalf<T>) {
     constexpr float kLog2E = 1.44269504088896341F;
     return std::exp2((x - base) * kLog2E);
   } else {

@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kChannels = 1;
 
 DType parameter_dtype(DType x) {
-  return dtype_size(x) == 2 ? DType::kFloat32 : x;
+  return is_half(x) ? DType::kFloat32 : x;
 }
 
 void check_input(const OpContext& ctx, int x) {

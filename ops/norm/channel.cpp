@@ -13,7 +13,7 @@ constexpr int64_t kChannels = 1;
 
 // The dtype of scales and shifts.
 DType parameter_dtype(DType x) {
-  return dtype_size(x) == 2 ? DType::kFloat32 : x;
+  return is_half(x) ? DType::kFloat32 : x;
 }
 
 void check_channels(const OpContext& ctx, int x) {

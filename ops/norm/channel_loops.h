@@ -22,7 +22,7 @@
 inline constexpr int64_t kChannelGrain = 16384;  // least number of elements per thread
 
 template <class T>
-using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
+using Wide = std::conditional_t<kIsHalf<T>, float, T>;
 
 // Contiguous x as (outer, channels, inner), or blocked x as (outer, blocks of channels, inner,
 // lanes).

@@ -1,7 +1,5 @@
 #include "ops/norm/norm.h"
 
-#include <limits>
-
 #include "core/dispatch.h"
 #include "ops/autocast.h"
 #include "ops/elementwise/binary.h"
@@ -76,7 +74,7 @@ void add_gradients(InferContext& ctx) {
 }
 
 bool is_narrow(DType dtype) {
-  return is_floating(dtype) && dtype_size(dtype) == 2;
+  return is_half(dtype);
 }
 
 template <int kParameters>
@@ -325,14 +323,6 @@ void check_normalized_shape(const char* op, const Tensor& x, const Shape& normal
                             " does not end the input's shape; received ", x.meta()));
 }
 
-// The distance from 1 to the next larger number.
-double machine_eps(DType dtype) {
-  if (dtype == DType::kFloat16) return 0x1p-10;
-  if (dtype == DType::kBFloat16) return 0x1p-7;
-  return dtype == DType::kFloat64 ? std::numeric_limits<double>::epsilon()
-                                  : std::numeric_limits<float>::epsilon();
-}
-
 }  // namespace
 
 Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape,
@@ -349,7 +339,7 @@ Tensor rms_norm(const TensorArg& x, const Shape& normalized_shape, const RmsNorm
   return ops::located(x.site(), [&]() -> Tensor {
     check_normalized_shape("rms_norm", x, normalized_shape);
     const Tensor rows = ops::autocast(x, ops::kRmsNorm.autocast);
-    const double eps = options.eps ? *options.eps : machine_eps(rows.dtype());
+    const double eps = options.eps ? *options.eps : machine_epsilon(rows.dtype());
     const ops::NormAttrs attrs{normalized_shape.size(), eps};
     return dispatch(ops::kRmsNorm, {&rows, &options.weight}, attrs, x.site());
   });

@@ -35,7 +35,7 @@ NormState prepare_rows(const TensorMeta& x, int64_t num_dims) {
 }
 
 template <class T>
-using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
+using Wide = std::conditional_t<kIsHalf<T>, float, T>;
 
 #if FLOW_ISA == 0
 

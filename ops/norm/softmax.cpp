@@ -109,7 +109,7 @@ bool decompose_log_softmax(const DecomposeContext& ctx, const SbpContext& sbp, T
 
 // The maximum only keeps exp in range; its gradient cancels.
 SplitSoftmax split_softmax(const TensorArg& x, int64_t dim) {
-  const Tensor wide = dtype_size(x->dtype()) == 2 ? cast(x, DType::kFloat32) : x.tensor();
+  const Tensor wide = is_half(x->dtype()) ? cast(x, DType::kFloat32) : x.tensor();
   SplitSoftmax pieces;
   pieces.max = amax(TensorArg(wide.detach(), x.site()), {dim}, {.keepdim = true});
   pieces.shifted = sub(TensorArg(wide, x.site()), pieces.max);

@@ -72,7 +72,7 @@ ops::AdamAttrs adam_attrs(const Options& options) {
 // The norm as a number in the form that update kernels take.
 Tensor norm_of(const Tensor& x, Site site) {
   const Tensor length = norm({x, site});
-  return dtype_size(x.dtype()) == 2 ? cast({length, site}, float32) : length;
+  return is_half(x.dtype()) ? cast({length, site}, float32) : length;
 }
 
 }  // namespace

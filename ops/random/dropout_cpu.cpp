@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kGrain = 1 << 15;
 
 template <class T>
-using Wide = std::conditional_t<sizeof(T) == 2, float, T>;
+using Wide = std::conditional_t<kIsHalf<T>, float, T>;
 
 template <class T>
 Wide<T> scale_of(double p) {

@@ -199,7 +199,7 @@ using Uniform = std::conditional_t<std::is_same_v<T, double>, UniformDouble, Uni
 
 void fill_uniform(const KernelContext& ctx, double from, double to) {
   const DType dtype = ctx.out(0).meta->dtype;
-  if (dtype_size(dtype) != 2) return fill_floating<Uniform>(ctx, from, to);
+  if (!is_half(dtype)) return fill_floating<Uniform>(ctx, from, to);
   UniformFloat draw(from, to);
   draw.keep_bits(dtype == DType::kFloat16 ? 11 : 8);
   fill_dtype(ctx, draw);

@@ -265,7 +265,7 @@ void randperm(const KernelContext& ctx) {
   dispatch_all(y.meta->dtype, [&]<class T>() {
     T* out = reinterpret_cast<T*>(host->data());
     for (size_t i = 0; i < count; ++i) {
-      if constexpr (sizeof(T) == 2) {
+      if constexpr (kIsHalf<T>) {
         out[i] = T(static_cast<float>(order[begin + i]));
       } else {
         out[i] = static_cast<T>(order[begin + i]);

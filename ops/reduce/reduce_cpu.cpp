@@ -36,7 +36,7 @@ using WideOf = std::conditional_t<is_floating(dtype_of<T>), double, int64_t>;
 
 template <class T>
 WideOf<T> widen(T x) {
-  if constexpr (is_floating(dtype_of<T>) && sizeof(T) == 2) {
+  if constexpr (kIsHalf<T>) {
     return static_cast<double>(static_cast<float>(x));
   } else {
     return static_cast<WideOf<T>>(x);
@@ -107,7 +107,7 @@ KernelChoice select_fold(const KernelQuery& query) {
 // from the elements as they are.
 template <class T, class Row>
 struct RowFold {
-  static constexpr bool kIsFloat16 = is_floating(dtype_of<T>) && sizeof(T) == 2;
+  static constexpr bool kIsFloat16 = kIsHalf<T>;
   using Taken = std::conditional_t<!Row::kFacts.gives_bools, WideOf<T>,
                                    std::conditional_t<kIsFloat16, float, T>>;
   using Joined = Gather<Row, T, Taken>;

@@ -161,7 +161,7 @@ Tensor rounded_once(const TensorArg& x, const Fn& fn) {
 }
 
 bool is_narrow(const TensorArg& x) {
-  return is_floating(x->dtype()) && dtype_size(x->dtype()) == 2;
+  return is_half(x->dtype());
 }
 
 // The number by which the sum of squared distances from the mean is divided.

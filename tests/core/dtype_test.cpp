@@ -24,7 +24,10 @@ TEST(DType, PromotionFollowsTheLattice) {
   EXPECT_EQ(promote(int64, float16), float16);
   EXPECT_EQ(promote(float16, bfloat16), float32);
   EXPECT_EQ(promote(float32, float64), float64);
-  EXPECT_EQ(promote(uint8, int8), int32);
+  EXPECT_EQ(promote(uint8, int8), int16);
+  EXPECT_EQ(promote(uint8, int16), int16);
+  EXPECT_EQ(promote(int16, int32), int32);
+  EXPECT_EQ(promote(int16, bfloat16), bfloat16);
 }
 
 TEST(DType, ScalarsRaiseTheCategoryNotTheWidth) {

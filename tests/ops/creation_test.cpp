@@ -8,9 +8,12 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
 #include "ops/random/random.h"
+#include "ops/reduce/reduce.h"
 #include "ops/shape/concat.h"
 
 namespace flow {
@@ -219,6 +222,29 @@ TEST(Creation, FillsRefuseWhatTheDtypeCannotHold) {
   EXPECT_EQ(full({1}, -1, {.dtype = uint8}).item<int64_t>(), 255);
   EXPECT_EQ(full({1}, 2.9, {.dtype = int8}).item<int64_t>(), 2);
   EXPECT_EQ(randint(255, 256, {1}, {.dtype = uint8}).item<int64_t>(), 255);
+}
+
+TEST(Creation, AVectorWithoutShapeHasOneDim) {
+  const std::vector<float> values{1, 2, 3};
+  EXPECT_EQ(tensor(values).shape(), Shape{3});
+  EXPECT_EQ(tensor(values, {.dtype = int64}).to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(tensor(std::vector<bool>{true, false}).dtype(), bool_);
+  EXPECT_EQ(tensor(std::vector<int16_t>{}).shape(), Shape{0});
+  EXPECT_EQ(tensor(std::vector<double>{4}, {}).dim(), 0);
+}
+
+TEST(Int16, ComputesAsTheOtherIntegers) {
+  const Tensor x = tensor(std::vector<int16_t>{300, -2, 32767});
+  EXPECT_EQ(x.dtype(), int16);
+  EXPECT_EQ((x + x).to_vector<int>(), (std::vector<int>{600, -4, -2}));  // wraps around
+  EXPECT_EQ(x.sum().dtype(), int64);
+  EXPECT_EQ(x.sum().item<int64_t>(), 33065);
+  EXPECT_EQ((x / 2).dtype(), default_dtype());
+  EXPECT_EQ(x.to(int8).to_vector<int>(), (std::vector<int>{44, -2, -1}));
+  EXPECT_EQ(x.to(float16).to(int16).to_vector<int>()[0], 300);
+  EXPECT_EQ((x + tensor(std::vector<uint8_t>{1, 1, 1})).dtype(), int16);
+  EXPECT_EQ((x * 1.5).dtype(), default_dtype());
+  EXPECT_THROW(full({1}, 40000, {.dtype = int16}), InvalidArgument);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ Tolerance kernel_tolerance(DType dtype) {
     case DType::kBool:
     case DType::kUInt8:
     case DType::kInt8:
+    case DType::kInt16:
     case DType::kInt32:
     case DType::kInt64:
       return kExact;
@@ -39,6 +40,7 @@ Tolerance sharding_tolerance(DType dtype) {
     case DType::kBool:
     case DType::kUInt8:
     case DType::kInt8:
+    case DType::kInt16:
     case DType::kInt32:
     case DType::kInt64:
       break;
@@ -58,6 +60,7 @@ double unit_roundoff(DType dtype) {
     case DType::kBool:
     case DType::kUInt8:
     case DType::kInt8:
+    case DType::kInt16:
     case DType::kInt32:
     case DType::kInt64:
       break;

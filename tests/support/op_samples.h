@@ -22,8 +22,9 @@ constexpr DTypeSet only(DType dtype) {
 
 inline constexpr DTypeSet kFloats =
     only(DType::kFloat16) | only(DType::kBFloat16) | only(DType::kFloat32) | only(DType::kFloat64);
-inline constexpr DTypeSet kIntegers =
-    only(DType::kUInt8) | only(DType::kInt8) | only(DType::kInt32) | only(DType::kInt64);
+inline constexpr DTypeSet kIntegers = only(DType::kUInt8) | only(DType::kInt8) |
+                                      only(DType::kInt16) | only(DType::kInt32) |
+                                      only(DType::kInt64);
 inline constexpr DTypeSet kNumbers = kFloats | kIntegers;
 inline constexpr DTypeSet kAllDTypes = kNumbers | only(DType::kBool);
 inline constexpr DTypeSet kNoDType = 0;

@@ -30,6 +30,8 @@ double addend_size(std::mt19937_64& random, DType dtype, int64_t num_axes) {
       return 0;
     case DType::kInt8:
       return 40;
+    case DType::kInt16:
+      return 0x1p10;
     case DType::kInt32:
       return 0x1p26;
     case DType::kInt64:

@@ -14,8 +14,11 @@ SampleInput values_of(DType dtype, DType target, const Shape& shape) {
     input.high = 9;
   } else if (is_integral(dtype)) {
     const double large = target == DType::kFloat16 ? 300 : 2e9;  // finite
-    input.low = dtype == DType::kUInt8 ? 0 : dtype == DType::kInt8 ? -128 : -large;
-    input.high = dtype == DType::kUInt8 ? 255 : dtype == DType::kInt8 ? 127 : large;
+    const double half_range = dtype == DType::kInt8    ? 0x1p7
+                              : dtype == DType::kInt16 ? 0x1p15
+                                                       : large;
+    input.low = dtype == DType::kUInt8 ? 0 : -half_range;
+    input.high = dtype == DType::kUInt8 ? 255 : half_range - 1;
   } else if (is_floating(dtype)) {
     input.has_specials = shape.numel() > 100;
   }
@@ -40,8 +43,7 @@ Samples cast_samples() {
                            kNoDType,
                            call,
                            str(source, " to ", target, ' ', shape)});
-        samples.back().only_kernels =
-            shape.numel() > 100 || (dtype_size(source) == 2 && dtype_size(target) == 2);
+        samples.back().only_kernels = shape.numel() > 100 || (is_half(source) && is_half(target));
         samples.back().is_general = source != DType::kInt64 || target != DType::kFloat64;
       }
     }

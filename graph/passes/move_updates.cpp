@@ -3,13 +3,13 @@
 #include "graph/passes/move_updates.h"
 
 #include <algorithm>
-#include <bit>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "boxing/redistribute_op.h"
 #include "graph/ir/id_map.h"
+#include "graph/ir/memory_roots.h"
 
 namespace flow::graph {
 
@@ -20,18 +20,11 @@ class Move {
   explicit Move(Graph& graph)
       : graph_(graph),
         uses_(graph),
-        root_(graph.values.size()),
+        root_(memory_roots(graph)),
         exists_at_(graph.values.size(), 0),
         read_until_(graph.values.size(), 0) {
-    for (ValueId id = 0; root_.contains(id); ++id)
-      root_[id] = id;
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const Node& node = graph.nodes[i];
-      if (node.op->view != nullptr) root_[node.outputs[0]] = root_[node.inputs[0]];
-      size_t output = 0;
-      for (uint32_t left = node.op->mutates; left != 0; left &= left - 1, ++output)
-        root_[node.outputs[output]] =
-            root_[node.inputs[static_cast<size_t>(std::countr_zero(left))]];
       if (node.phase == Phase::kForward || node.op->has_effect) first_place_ = i + 1;
     }
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "graph/ir/graph_uses.h"
 #include "graph/passes/node_cost.h"
 #include "graph/passes/redistributions.h"
+#include "graph/passes/work_to_delay.h"
 
 namespace flow::graph {
 
@@ -31,7 +33,7 @@ bool moves(const Node& node) {
 class Overlap {
  public:
   Overlap(Graph& graph, const OverlapOptions& options)
-      : graph_(graph), options_(options), uses_(graph) {}
+      : graph_(graph), options_(options), uses_(graph), delayed_to_(graph.nodes.size(), 0) {}
 
   int64_t run() {
     if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), moves)) return 0;
@@ -72,7 +74,7 @@ class Overlap {
         is_mean ? boxing::mean_route(from.shape, from.dtype, from.placement)
                 : boxing::find_route(from.shape, from.dtype, layout_of(from), layout_of(to));
     if (route.steps.size() != 1) return;
-    const auto input_exists = static_cast<size_t>(uses_.maker(node.inputs[0]) + 1);
+    const size_t input_exists = exists_at(node.inputs[0]);
     if (is_gradient_sum(node, route.steps[0]))
       return add_to_bucket(index, from, route.steps[0], input_exists);
     // A mean is of local tensors, whose work may be predicted differently on other ranks.
@@ -89,8 +91,45 @@ class Overlap {
       while (start > input_exists && work_us(start, first_use) < 2 * route.time_us())
         --start;
     }
-    if (std::min(work_us(start, first_use), route.time_us()) < options_.least_hidden_us) return;
-    set(index, TransferStart::kAtOnce, std::min(start, index));
+    start = std::min(start, index);
+    double hidden_us = work_us(start, first_use);
+    std::vector<size_t> delayed;
+    if (node.phase == Phase::kBackward && !readers.empty() && !gathers(from, to)) {
+      delayed = work_to_delay(index, start, route.time_us() - hidden_us);
+      for (const size_t i : delayed)
+        hidden_us += work_us(i, i + 1);
+    }
+    if (std::min(hidden_us, route.time_us()) < options_.least_hidden_us) return;
+    set(index, TransferStart::kAtOnce, start);
+    hiding_until_ = std::max(hiding_until_, first_use);
+    const size_t place = place_after(index, start);
+    for (const size_t i : delayed) {
+      delayed_to_[i] = place;
+      moved_[place].push_back(i);
+      ++num_changed_;
+    }
+  }
+
+  // Where a value exists, as the index of the node before which it does.
+  size_t exists_at(ValueId id) const {
+    const int64_t maker = uses_.maker(id);
+    return maker < 0
+               ? 0
+               : std::max(static_cast<size_t>(maker) + 1, delayed_to_[static_cast<size_t>(maker)]);
+  }
+
+  // What comes right after a transfer that starts before the node `start`.
+  static size_t place_after(size_t transfer, size_t start) {
+    return start < transfer ? start : transfer + 1;
+  }
+
+  // Work before a transfer that can run while it does, such as the gradients of the weights that
+  // multiplied its input. Work that hides another transfer stays.
+  std::vector<size_t> work_to_delay(size_t transfer, size_t start, double wanted_us) {
+    const size_t place = place_after(transfer, start);
+    if (wanted_us <= 0 || hiding_until_ >= place) return {};
+    if (!delayable_) delayable_.emplace(graph_, uses_);
+    return delayable_->find(transfer, hiding_until_, place, wanted_us);
   }
 
   // True for the sum, or mean, of a gradient over replicas of its parameter, which backward itself
@@ -175,10 +214,13 @@ class Overlap {
   Graph& graph_;
   const OverlapOptions& options_;
   GraphUses uses_;
+  std::optional<DelayableWork> delayable_;       // once a transfer asks for it
   double kept_bytes_ = 0;                        // of all captures
   std::vector<double> work_us_;                  // of all nodes before the one with this index
   std::map<size_t, std::vector<size_t>> moved_;  // by the node that they come before
   std::map<std::tuple<const void*, uint32_t, bool, DType>, Bucket> buckets_;
+  std::vector<size_t> delayed_to_;  // by node: the node that it comes before; 0: it stays
+  size_t hiding_until_ = 0;         // the node before which transfers so far have all ended
   int64_t num_changed_ = 0;
 };
 

@@ -129,6 +129,50 @@ TEST(Passes, OtherRedistributionsOverlapIfThereIsWork) {
       << "too little work";
 }
 
+TEST(Passes, WorkThatATransferDoesNotNeedRunsWhileItDoes) {
+  const std::string kP = "(64, 64) float32 [P on cpu:(0, 1)]",
+                    kWhole = "(64, 64) float32 [B on cpu:(0, 1)]";
+  const std::string inputs = str("input %0 : ", kP, "\ninput %9 : ", kWhole, "\n"),
+                    made = str("%1 = neg(%0) {} : ", kP, " @B0 a.cpp:1\n"),
+                    reader = str("%4 = neg(%3) {} : ", kWhole, " @B0 a.cpp:4\n");
+  const auto sum = [](const char* transfer) {
+    return moved("%3", "%1", "B", str("B0 ", transfer, "a.cpp:3"));
+  };
+  const OverlapOptions any{.least_kb = 16, .least_hidden_us = 1};
+
+  const std::string weight = str("%2 = matmul(%9, %9) {} : ", kWhole, " @B0 a.cpp:2\n"),
+                    end = str("%5 = mul(%4, %2) {} : ", kWhole, " @B0 a.cpp:5\nreturn %5\n");
+  EXPECT_EQ(overlapped(inputs + weight + made + sum("") + reader + end, any, 2),
+            inputs + made + sum("background ") + weight + reader + end);
+
+  const std::string forward = str("%2 = matmul(%9, %9) {} : ", kWhole, " @F0 a.cpp:2\n");
+  EXPECT_EQ(overlapped(inputs + forward + made + sum("") + reader + end, any, 0),
+            inputs + forward + made + sum("") + reader + end)
+      << "backward does not wait with forward";
+
+  const std::string read = str("%6 = neg(%2) {} : ", kWhole, " @B0 a.cpp:6\n"),
+                    both = str("%7 = add(%6, %3) {alpha=1.0} : ", kWhole, " @B0 a.cpp:7\n"),
+                    last = str("%5 = mul(%7, %2) {} : ", kWhole, " @B0 a.cpp:5\nreturn %5\n");
+  EXPECT_EQ(overlapped(inputs + weight + read + made + sum("") + both + last, any, 3),
+            inputs + made + sum("background ") + weight + read + both + last)
+      << "a node waits with its reader";
+
+  const std::string addend = str("%2 = exp(%0) {} : ", kP, " @B0 a.cpp:2\n"),
+                    bucket = moved("%6", "%2", "B", "B0 a.cpp:6"),
+                    results = str("%7 = neg(%6) {} : ", kWhole, " @U0 a.cpp:7\nreturn %4, %7\n");
+  EXPECT_EQ(overlapped(inputs + addend + made + bucket + sum("") + reader + results, any, 1),
+            inputs + addend + bucket + made + sum("") + reader + results)
+      << "the sum of a weight's gradient does not wait";
+
+  // Keeping %8 until the transfer runs would raise the peak from two tensors to three.
+  const std::string kScalar = "() float32 [B on cpu:(0, 1)]",
+                    large = str("%8 = exp(%9) {} : ", kWhole, " @F0 a.cpp:8\n",
+                                "%2 = sum(%8) {dims=[0, 1], keepdim=false} : ", kScalar,
+                                " @B0 a.cpp:2\n");
+  EXPECT_EQ(overlapped(inputs + large + made + sum("") + reader + end, any, 0),
+            inputs + large + made + sum("") + reader + end);
+}
+
 TEST(Passes, NodesOfAnotherPhaseAreKept) {
   const std::string text =
       "input %0 : (2,) float32 cpu\n"

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -180,9 +181,9 @@ double first_loss_of_one_rank(const Corpus& corpus, const Arguments& arguments) 
 }
 
 // Mean cross entropy over windows of the text that begin every `stride` characters, without
-// context.
+// context. Calls show(batch, batches, loss) after each batch.
 double validation_loss(Evaluate& graph, const std::vector<int64_t>& text, const GptLayout& layout,
-                       int64_t stride) {
+                       int64_t stride, const std::function<void(int64_t, int64_t, double)>& show) {
   const flow::NoGradGuard no_grad;
   Loader loader(flow::data::TokenDataset(text, kLength, {.stride = stride}),
                 {.batch_size = kBatch,
@@ -190,19 +191,40 @@ double validation_loss(Evaluate& graph, const std::vector<int64_t>& text, const 
                  .placement = layout.batch().placement,
                  .sbp = layout.batch().sbp});
   double sum = 0;
-  for (const auto& [x, y] : loader)
-    sum += graph(x, y).item<double>();
+  int64_t batch = 0;
+  for (const auto& [x, y] : loader) {
+    const double loss = graph(x, y).item<double>();
+    sum += loss;
+    show(batch++, loader.num_batches(), loss);
+  }
   return sum / static_cast<double>(loader.num_batches());
+}
+
+// The loss on the whole text, with its progress on the terminal.
+double final_validation_loss(Evaluate& graph, const std::vector<int64_t>& text,
+                             const GptLayout& layout) {
+  std::optional<examples::Progress> progress;
+  const double loss = validation_loss(graph, text, layout, kLength,
+                                      [&](int64_t batch, int64_t batches, double now) {
+                                        if (!progress)
+                                          progress.emplace(batches, "tokens", "validation");
+                                        progress->update(batch, now, kBatch * kLength);
+                                      });
+  if (progress) progress->finish();
+  return loss;
 }
 
 // Runs the last steps again from their checkpoint and returns the losses.
 std::vector<double> replay(Training& training, const nn::Checkpoint& checkpoint, int64_t last) {
   training.resume(checkpoint);
   std::vector<double> losses;
+  examples::Progress progress(last - training.step(), "tokens", "replay");
   training.run_until(last, [&](const examples::StepRecord& record) {
+    progress.update(static_cast<int64_t>(losses.size()), record.loss, kBatch * kLength);
     losses.push_back(record.loss);
     return false;
   });
+  progress.finish();
   return losses;
 }
 
@@ -246,7 +268,7 @@ class Job {
     examples::RunLog log(run_.steps(), first_);
     if (!train(log)) return;
     report_.steps = log.records();
-    report_.validation_loss = validation_loss(evaluation_, corpus_.valid, layout_, kLength);
+    report_.validation_loss = final_validation_loss(evaluation_, corpus_.valid, layout_);
     Training again(corpus_, layout_, arguments_);
     const auto losses = replay(again, checkpoints_.open(save_at_), arguments_.steps);
     examples::check_resumed_losses(losses, log.losses());
@@ -303,7 +325,8 @@ class Job {
                                      examples::shortest(loss_of_one_rank_)));
       }
       if (step % std::max<int64_t>(1, steps / kValidations) == 0)
-        record.validation_loss = validation_loss(evaluation_, corpus_.valid, layout_, sparse);
+        record.validation_loss =
+            validation_loss(evaluation_, corpus_.valid, layout_, sparse, [](auto...) {});
       log.add(record);
       progress.update(step - 1 - first_, record.loss, kBatch * kLength);
       is_stopped = flow::env::stop_requested();

@@ -31,9 +31,10 @@ std::string shortest(double value) {
   return {text.data(), end};
 }
 
-Progress::Progress(int64_t steps, std::string unit)
+Progress::Progress(int64_t steps, std::string unit, std::string task)
     : steps_(steps),
       unit_(std::move(unit)),
+      task_(std::move(task)),
       width_(flow::env::terminal_width()),
       start_(Clock::now()),
       last_shown_(start_) {}
@@ -53,7 +54,9 @@ double Progress::update(int64_t step, double loss, int64_t count) {
       elapsed / static_cast<double>(step + 1) * static_cast<double>(steps_ - step - 1);
   const std::string text = flow::str(done, '/', total, "  loss ", fixed(smoothed_loss_, 4), "  ",
                                      fixed(rate, 0), ' ', unit_, "/s  ", fixed(left, 0), " s left");
-  std::printf("%s", width_ > 0 ? in_place(text, done).c_str() : ("step " + text + '\n').c_str());
+  const std::string line = width_ > 0 ? in_place((task_.empty() ? "" : task_ + ' ') + text, done)
+                                      : (task_.empty() ? "step " : task_ + ' ') + text + '\n';
+  std::fputs(line.c_str(), stdout);
   std::fflush(stdout);
   return rate;
 }

@@ -12,7 +12,8 @@ namespace examples {
 // Rank 0 prints `unit`s (samples, tokens) per second, with the loss and the remaining time.
 class Progress {
  public:
-  Progress(int64_t steps, std::string unit);
+  // `task` begins each line; training needs no name.
+  Progress(int64_t steps, std::string unit, std::string task = "");
   // Call this after step number `step` (from 0), which processed `count` units. Returns the units
   // per second so far.
   double update(int64_t step, double loss, int64_t count);
@@ -22,7 +23,7 @@ class Progress {
   std::string in_place(const std::string& text, int64_t done) const;
 
   int64_t steps_;
-  std::string unit_;
+  std::string unit_, task_;
   int64_t width_;  // of the terminal; 0: none
   std::chrono::steady_clock::time_point start_, last_shown_;
   int64_t units_ = 0;

@@ -244,6 +244,8 @@ TEST_F(MainJob, ProgressIsInPlaceOnATerminal) {
       ++frames;
     }
     EXPECT_GE(frames, 2U) << ranks << '\n' << job.output;
+    EXPECT_TRUE(has(job.output, "validation 1/")) << "the final validation takes long";
+    EXPECT_TRUE(has(job.output, "replay 1/"));
     EXPECT_FALSE(has(job.output, "step 1/3")) << "plain lines are for files and pipes";
   }
 }

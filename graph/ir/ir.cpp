@@ -23,6 +23,11 @@ bool operator==(const Node& a, const Node& b) {
          (a.op->attrs == nullptr || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true));
 }
 
+bool runs_alike(const Node& a, const Node& b) {
+  return a.stage == b.stage && a.phase == b.phase && a.guard == b.guard &&
+         a.is_transient == b.is_transient;
+}
+
 namespace {
 
 [[noreturn]] void fail(const Graph& graph, size_t node, const std::string& why) {

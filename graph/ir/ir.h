@@ -67,6 +67,10 @@ struct Node {
   friend bool operator==(const Node& a, const Node& b);
 };
 
+// Whether two nodes run at the same times: in one stage and phase, under the same condition, and
+// both for their next readers only or neither.
+bool runs_alike(const Node& a, const Node& b);
+
 // A tensor from outside that the step reads and perhaps writes: `initial` is its value when the
 // step starts, `final_value` when it ends (the same for a tensor that is only read).
 struct Capture {

@@ -34,26 +34,10 @@ void renumber_values(Graph& graph) {
   graph.values = std::move(values);
 }
 
-int64_t eliminate_dead_nodes(Graph& graph) {
-  IdMap<ValueId, bool> is_used(graph.values.size(), false);
-  for (const ValueId output : graph.outputs)
-    is_used[output] = true;
-  for (const Capture& capture : graph.captures) {
-    is_used[capture.final_value] = true;
-  }
-  std::vector<bool> is_live(graph.nodes.size(), false);
-  for (size_t i = graph.nodes.size(); i-- > 0;) {
-    const Node& node = graph.nodes[i];
-    is_live[i] = node.op->has_effect || std::any_of(node.outputs.begin(), node.outputs.end(),
-                                                    [&](ValueId id) { return is_used[id]; });
-    if (!is_live[i]) continue;
-    for (const ValueId input : node.inputs) {
-      if (input != kNoValue) is_used[input] = true;
-    }
-  }
+int64_t remove_nodes(Graph& graph, const std::vector<bool>& is_removed) {
   size_t kept = 0;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (!is_live[i]) continue;
+    if (is_removed[i]) continue;
     if (kept != i) graph.nodes[kept] = std::move(graph.nodes[i]);
     ++kept;
   }
@@ -61,6 +45,26 @@ int64_t eliminate_dead_nodes(Graph& graph) {
   graph.nodes.resize(kept);
   if (removed > 0) renumber_values(graph);
   return removed;
+}
+
+int64_t eliminate_dead_nodes(Graph& graph) {
+  IdMap<ValueId, bool> is_used(graph.values.size(), false);
+  for (const ValueId output : graph.outputs)
+    is_used[output] = true;
+  for (const Capture& capture : graph.captures) {
+    is_used[capture.final_value] = true;
+  }
+  std::vector<bool> is_dead(graph.nodes.size(), false);
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    is_dead[i] = !node.op->has_effect && std::none_of(node.outputs.begin(), node.outputs.end(),
+                                                      [&](ValueId id) { return is_used[id]; });
+    if (is_dead[i]) continue;
+    for (const ValueId input : node.inputs) {
+      if (input != kNoValue) is_used[input] = true;
+    }
+  }
+  return remove_nodes(graph, is_dead);
 }
 
 }  // namespace flow::graph

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "graph/ir/graph_uses.h"
+#include "graph/passes/dead_nodes.h"
 #include "ops/conv/conv_op.h"
 #include "ops/elementwise/activation_and_grad_op.h"
 #include "ops/elementwise/row_table.h"
@@ -43,21 +44,13 @@ class Fusion {
                     [](const Node& node) { return node.op == &ops::kConv; });
     if (has_convolutions) return 0;
     std::vector<bool> is_removed(graph_.nodes.size(), false);
-    int64_t num_joined = 0;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const std::optional<size_t> gradient = gradient_for(i);
       if (!gradient) continue;
       join(i, *gradient);
       is_removed[*gradient] = true;
-      ++num_joined;
     }
-    if (num_joined == 0) return 0;
-    std::vector<Node> nodes;
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (!is_removed[i]) nodes.push_back(std::move(graph_.nodes[i]));
-    }
-    graph_.nodes = std::move(nodes);
-    return num_joined;
+    return remove_nodes(graph_, is_removed);
   }
 
  private:

@@ -40,16 +40,7 @@ class Fusion {
       const std::optional<Match> match = match_of(i);
       if (match) rewrite(*match);
     }
-    const auto removed =
-        static_cast<int64_t>(std::count(is_removed_.begin(), is_removed_.end(), true));
-    if (removed == 0) return 0;
-    std::vector<Node> nodes;
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (!is_removed_[i]) nodes.push_back(std::move(graph_.nodes[i]));
-    }
-    graph_.nodes = std::move(nodes);
-    renumber_values(graph_);
-    return removed;
+    return remove_nodes(graph_, is_removed_);
   }
 
  private:
@@ -66,11 +57,6 @@ class Fusion {
     return uses_.num_uses(id) != static_cast<int64_t>(uses_.readers(id).size());
   }
 
-  static bool is_alike(const Node& a, const Node& b) {
-    return a.stage == b.stage && a.phase == b.phase && a.guard == b.guard &&
-           a.is_transient == b.is_transient;
-  }
-
   std::optional<Match> match_of(size_t index) const {
     const Node& norm = node(index);
     const ValueId middle = norm.outputs[0];
@@ -78,7 +64,7 @@ class Fusion {
     Match match{.norm = index};
     for (const size_t reader : uses_.readers(middle)) {
       const Node& use = node(reader);
-      if (use.op == &ops::kHardtanh && match.clamp == 0 && is_alike(norm, use)) {
+      if (use.op == &ops::kHardtanh && match.clamp == 0 && runs_alike(norm, use)) {
         match.clamp = reader;
         continue;
       }
@@ -115,7 +101,7 @@ class Fusion {
     const bool is_gradient =
         next.op == &ops::kBatchNormBackward && next.inputs[0] == passed &&
         next.inputs[1] == norm.inputs[0] && next.inputs[2] == norm.outputs[1] &&
-        attrs_of<ops::BatchNormAttrs>(next).parts == 1 && is_alike(node(index), next);
+        attrs_of<ops::BatchNormAttrs>(next).parts == 1 && runs_alike(node(index), next);
     if (!is_gradient) return {};
     return readers[0];
   }

@@ -198,9 +198,8 @@ class Fusion {
   bool is_alike(size_t a, size_t b) const {
     const Node &left = graph_.nodes[a], &right = graph_.nodes[b];
     const Value &x = graph_.value(left.outputs[0]), &y = graph_.value(right.outputs[0]);
-    return left.stage == right.stage && left.phase == right.phase && left.guard == right.guard &&
-           left.is_transient == right.is_transient && x.shape == y.shape &&
-           x.placement == y.placement && x.nd_sbp == y.nd_sbp &&
+    return runs_alike(left, right) && x.shape == y.shape && x.placement == y.placement &&
+           x.nd_sbp == y.nd_sbp &&
            (cut_ == nullptr || cut_->sbp_of(left.outputs[0]) == cut_->sbp_of(right.outputs[0]));
   }
 

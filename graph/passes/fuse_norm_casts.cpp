@@ -30,25 +30,11 @@ class Fusion {
       if (node(i).op == &ops::kLayerNorm) join_result(i);
       if (node(i).op == &ops::kLayerNormBackward) join_gradient(i);
     }
-    const auto removed =
-        static_cast<int64_t>(std::count(is_removed_.begin(), is_removed_.end(), true));
-    if (removed == 0) return 0;
-    std::vector<Node> nodes;
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (!is_removed_[i]) nodes.push_back(std::move(graph_.nodes[i]));
-    }
-    graph_.nodes = std::move(nodes);
-    renumber_values(graph_);
-    return removed;
+    return remove_nodes(graph_, is_removed_);
   }
 
  private:
   const Node& node(size_t index) const { return graph_.nodes[index]; }
-
-  static bool is_alike(const Node& a, const Node& b) {
-    return a.stage == b.stage && a.phase == b.phase && a.guard == b.guard &&
-           a.is_transient == b.is_transient;
-  }
 
   // Whether x and the parameters are as the joined ops take them: sums over ranks that have not
   // been added up are not.
@@ -79,7 +65,7 @@ class Fusion {
 
   void join_result(size_t index) {
     const std::optional<size_t> cast = only_reader(node(index).outputs[0]);
-    if (!cast || node(*cast).op != &ops::kCast || !is_alike(node(index), node(*cast)) ||
+    if (!cast || node(*cast).op != &ops::kCast || !runs_alike(node(index), node(*cast)) ||
         !is_supported(node(index), 0)) {
       return;
     }
@@ -101,7 +87,7 @@ class Fusion {
     const int64_t maker = uses_.maker(dy);
     if (maker < 0 || only_reader(dy) != index || !is_supported(node(index), 1)) return;
     const Node& cast = node(static_cast<size_t>(maker));
-    if (cast.op != &ops::kCast || !is_alike(cast, node(index))) return;
+    if (cast.op != &ops::kCast || !runs_alike(cast, node(index))) return;
     const Value& source = graph_.value(cast.inputs[0]);
     if (!is_narrow(source.dtype) || has_partial(source)) return;
     Node& gradient = graph_.nodes[index];

@@ -48,11 +48,6 @@ class Exchange {
     return uses_.num_uses(id) != static_cast<int64_t>(uses_.readers(id).size());
   }
 
-  static bool is_alike(const Node& a, const Node& b) {
-    return a.stage == b.stage && a.phase == b.phase && a.guard == b.guard &&
-           a.is_transient == b.is_transient;
-  }
-
   // A window without elements has the maximum -inf, of which relu would make 0.
   static bool has_full_windows(const Node& pool) {
     const auto& attrs = *static_cast<const ops::MaxPoolAttrs*>(pool.raw_attrs());
@@ -69,7 +64,7 @@ class Exchange {
     const auto pool = std::find_if(readers.begin(), readers.end(), [&](size_t reader) {
       return node(reader).op == &ops::kMaxPool;
     });
-    if (pool == readers.end() || !is_alike(relu, node(*pool)) || !has_full_windows(node(*pool)))
+    if (pool == readers.end() || !runs_alike(relu, node(*pool)) || !has_full_windows(node(*pool)))
       return {};
     Match match{.relu = index, .pool = *pool};
     size_t num_matched = 1;
@@ -96,7 +91,7 @@ class Exchange {
     if (!fits || readers.size() != 1 || is_result(passed)) return {};
     const Node& next = node(readers[0]);
     const bool is_gradient = next.op == &ops::kReluGrad && next.inputs[0] == passed &&
-                             next.inputs[1] == middle && is_alike(gradient, next);
+                             next.inputs[1] == middle && runs_alike(gradient, next);
     if (!is_gradient) return {};
     return readers[0];
   }

@@ -142,9 +142,10 @@ TEST(FuseActivationGrad, BothAreComputedInPlace) {
                       "return %3, %6, %7\n",
                   1),
             kBeforeGelu +
-                "%7, %5 = gelu_and_grad(%4, %2) {} : (8, 4) float32 cpu, (8, 4) float32 cpu @B0 "
-                "a.cpp:2\n" +
-                kReader + "return %3, %6, %7\n");
+                "%5, %6 = gelu_and_grad(%4, %2) {} : (8, 4) float32 cpu, (8, 4) float32 cpu @B0 "
+                "a.cpp:2\n"
+                "%7 = neg(%6) {} : (8, 4) float32 cpu @B0 a.cpp:3\n"
+                "return %3, %7, %5\n");
 }
 
 TEST(FuseActivationGrad, ValuesThatOthersReadStay) {

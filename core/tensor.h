@@ -20,6 +20,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/calls/deep_copy.h"
 #include "core/methods/autograd.h"
 #include "core/methods/in_place.h"
 #include "core/methods/index.h"
@@ -48,7 +49,10 @@ class Tensor : public PointwiseMethods,
                public AutogradMethods {
  public:
   Tensor() = default;
-  Tensor(const Tensor&) = default;
+
+  Tensor(const Tensor& other) noexcept
+      : impl_(DeepCopy::is_active() ? DeepCopy::of(other.impl_) : other.impl_) {}
+
   Tensor(Tensor&&) noexcept = default;
   // A named handle refers to another tensor from now on.
   Tensor& operator=(const Tensor&) & = default;

@@ -1,15 +1,20 @@
 #include "nn/module.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "autograd/leaves.h"
 #include "autograd/tensor_autograd.h"
+#include "core/calls/deep_copy.h"
 #include "core/calls/substitution.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/log.h"
 #include "nn/init.h"
 #include "nn/module_reads.h"
 #include "nn/module_state.h"
@@ -63,6 +68,73 @@ ModuleBase::ModuleBase() : state_(std::make_shared<State>()) {}
 
 ModuleBase::ModuleBase(const std::type_info& type) : ModuleBase() {
   state_->type = &type;
+}
+
+struct ModuleBase::CloneScope::Copies {
+  std::map<const State*, std::shared_ptr<State>> states;
+  std::optional<DeepCopy> tensors;
+  inline static constinit thread_local const Copies* current = nullptr;
+};
+
+ModuleBase::ModuleBase(const ModuleBase& other) : state_(other.state_) {
+  const CloneScope::Copies* copies = CloneScope::Copies::current;
+  if (copies == nullptr) [[likely]]
+    return;
+  const auto found = copies->states.find(state_.get());
+  if (found != copies->states.end()) state_ = found->second;
+}
+
+ModuleBase::CloneScope::CloneScope(const ModuleBase& root, Site site)
+    : copies_(std::make_unique<Copies>()) {
+  if (thread_state().trace != nullptr) {
+    throw Unsupported("[clone] a module cannot be cloned in build() of a graph; clone it before",
+                      site);
+  }
+  const UnrecordedLook unrecorded;
+  const NamedModules modules = root.named_modules();
+  DeepCopy::Pairs tensors;
+  const auto copy_tensors = [&](const NamedTensors& list) {
+    for (const auto& [name, tensor] : list) {
+      const Ref<TensorImpl> own(&tensor.impl());
+      const bool is_known = std::any_of(tensors.begin(), tensors.end(),
+                                        [&](const auto& pair) { return pair.first == own; });
+      if (is_known) continue;
+      const Tensor copy = tensor.detach().clone(site);
+      if (tensor.requires_grad()) copy.requires_grad_();
+      tensors.emplace_back(own, &copy.impl());
+    }
+  };
+  const NoGradGuard no_grad;
+  for (const auto& [path, module] : modules) {
+    const State& state = *module.state_;
+    if (state.replacement || state.has_replaced_module || !state.computed.empty()) {
+      throw Unsupported(
+          str("[clone] the module '", path, "' has ",
+              state.computed.empty() ? "a replaced sub-module" : "parametrizations",
+              ", which clone() does not support; make a second module in the same way and copy the "
+              "values by load_state_dict(state_dict())"),
+          site);
+    }
+    copies_->states.emplace(&state, std::make_shared<State>());
+    copy_tensors(state.parameters);
+    copy_tensors(state.buffers);
+  }
+  copies_->tensors.emplace(std::move(tensors));
+  Copies::current = copies_.get();
+  const size_t outer = root.live_state().path->size();
+  for (const auto& [state, copy] : copies_->states) {
+    *copy = State(*state);
+    std::string path = state->path->substr(std::min(outer, state->path->size()));
+    if (path.starts_with('.')) path.erase(0, 1);
+    copy->path = interned_path(path);
+    for (const auto& [name, parameter] : copy->parameters)
+      autograd::make_autograd(parameter.impl()).owner = copy;
+  }
+  note_module_change();
+}
+
+ModuleBase::CloneScope::~CloneScope() {
+  Copies::current = nullptr;
 }
 
 ModuleBase::State& ModuleBase::live_state() const {
@@ -272,7 +344,8 @@ void ModuleBase::check_members(const ObjectType& type, Site site) const {
   for (const auto& [leaf, count] : without) {
     if (count_of(leaf, with_one) > count) held.insert(leaf);
   }
-  if (std::includes(registered.begin(), registered.end(), held.begin(), held.end())) return;
+  if (std::includes(registered.begin(), registered.end(), held.begin(), held.end()))
+    return warn_of_lost_members(type, held, site);
 
   // A second look, to be sure: another thread may have copied a handle just now.
   without = count_leaf_handles();
@@ -286,6 +359,25 @@ void ModuleBase::check_members(const ObjectType& type, Site site) const {
     const uint32_t one = count_of(leaf, with_one), two = count_of(leaf, with_two);
     if (one <= count || two - one != one - count || count_of(leaf, after) != count) continue;
     refuse_member(type, tensor_of(leaf), held, site);
+  }
+}
+
+void ModuleBase::warn_of_lost_members(const ObjectType& type,
+                                      const std::set<const TensorImpl*>& held, Site site) const {
+  const State& state = live_state();
+  for (const auto& [name, parameter] : state.parameters) {
+    const TensorImpl* leaf = &parameter.impl();
+    const uint32_t without = count_of(leaf, count_leaf_handles());
+    if (held.contains(leaf) || without == 0) continue;
+    uint32_t with_one = 0;
+    type.with_copy(*this, [&] { with_one = count_of(leaf, count_leaf_handles()); });
+    if (with_one > without) continue;  // another thread dropped a handle at the first look
+    warn_at(site,
+            str("[module] the module object holds no handle of its parameter '",
+                join_path(*state.path, name),
+                "'. If another tensor was assigned to the member, calls use that tensor and the "
+                "optimizer trains a parameter without effect; copy values into the member with "
+                "copy_() under NoGradGuard"));
   }
 }
 

@@ -8,6 +8,7 @@
 //   };
 #pragma once
 
+#include <any>
 #include <concepts>
 #include <functional>
 #include <map>
@@ -98,6 +99,12 @@ class LifeMark {
 class ModuleBase {
  public:
   ModuleBase();
+  // A handle of the same module, or, while clone() copies it, of its copy.
+  ModuleBase(const ModuleBase& other);
+  ModuleBase(ModuleBase&&) = default;
+  ModuleBase& operator=(const ModuleBase&) = default;
+  ModuleBase& operator=(ModuleBase&&) = default;
+  ~ModuleBase() = default;
 
   // The parameters and buffers of this module and its descendants, with dotted names, in order of
   // registration. A tensor that is registered under several names appears once, under the first
@@ -258,6 +265,22 @@ class ModuleBase {
     void (*with_copy)(const ModuleBase& module, const std::function<void()>& use);
   };
 
+  // While an object lives, copies of module objects refer to copies of the modules below `root`,
+  // and their tensors to copies of the tensors.
+  class [[nodiscard]] CloneScope {
+   public:
+    // Throws Unsupported in a trace and for modules that clone() does not support.
+    CloneScope(const ModuleBase& root, Site site);
+    ~CloneScope();
+    CloneScope(const CloneScope&) = delete;
+    CloneScope& operator=(const CloneScope&) = delete;
+
+   private:
+    friend class ModuleBase;
+    struct Copies;
+    std::unique_ptr<Copies> copies_;
+  };
+
   // Sets the thread's scope to the caller's site and this module's path, for the duration of one
   // call. The first call checks that the parameters which the object holds are registered.
   class [[nodiscard]] CallScope {
@@ -284,8 +307,11 @@ class ModuleBase {
   struct State;
   void add_child(std::string_view name, const ModuleBase& module, const std::type_info& type);
   void note_registration() const;
-  // Throws InvalidArgument if the object holds a parameter that is not registered.
+  // Throws InvalidArgument if the object holds a parameter that is not registered, and warns about
+  // a registered one that it does not hold.
   void check_members(const ObjectType& type, Site site) const;
+  void warn_of_lost_members(const ObjectType& type, const std::set<const TensorImpl*>& held,
+                            Site site) const;
   // `held`: the parameters that the object holds, `member` among them.
   void refuse_member(const ObjectType& type, const Tensor& member,
                      const std::set<const TensorImpl*>& held, Site site) const;
@@ -333,7 +359,7 @@ class Module : public ModuleBase {
     self.forward(x, std::forward<Rest>(rest)...);
   }
 
-  auto operator()(const TensorArg& x, Rest&&... rest) {
+  auto operator()(const TensorArg& x, Rest&&... rest) const {
     const CallScope scope(*this, {sizeof(Derived), &with_copy}, x.site());
     Derived& self = target();
     if (self.has_graph_options()) [[unlikely]] {
@@ -349,9 +375,19 @@ class Module : public ModuleBase {
            requires(Self & self, Args&&... args) {
              self.forward(std::forward<Args>(args)...);
            }) auto
-  operator()(Args&&... args) {
+  operator()(Args&&... args) const {
     const CallScope scope(*this, {sizeof(Derived), &with_copy}, Site::none());
     return target().forward(std::forward<Args>(args)...);
+  }
+
+  // A module of its own with copies of all parameters, buffers and sub-modules, as
+  // copy.deepcopy(module) makes: the same names, values, dtypes, layouts, modes and hooks; tensors
+  // that are tied stay tied to each other. Gradients are not copied, and neither are tensors that
+  // are members without being registered, which both modules share. Throws Unsupported in build()
+  // of a graph, and if a module inside was replaced or parametrized.
+  Derived clone(Site site = Site::here()) const requires std::copy_constructible<Derived> {
+    const CloneScope scope(*this, site);
+    return Derived(static_cast<const Derived&>(*this));
   }
 
  private:
@@ -390,9 +426,11 @@ class Module : public ModuleBase {
     return call(self, x, std::forward<Rest>(rest)...);
   }
 
-  Derived& target() {
+  // A module is a handle, and a const one can be called, as a const shared_ptr gives access to its
+  // object.
+  Derived& target() const {
     ModuleBase* other = this->replacement(typeid(Derived));
-    return static_cast<Derived&>(other != nullptr ? *other : *this);
+    return static_cast<Derived&>(other != nullptr ? *other : const_cast<Module&>(*this));
   }
 };
 
@@ -403,16 +441,36 @@ class AnyModule : public Module<AnyModule> {
 
   requires(std::derived_from<M, ModuleBase> && !std::same_as<M, AnyModule>)
       AnyModule(M module)  // NOLINT(google-explicit-constructor): any module converts
-      : forward_([module](const Tensor& x) mutable {
-          return module(TensorArg(x, Site::none()));  // the call of this module has set the site
-        }) {
+      : module_(module), call_(&call<M>) {
     share_state(module);  // names and mode are those of the wrapped module
   }
 
-  Tensor forward(const Tensor& x) { return forward_(x); }
+  Tensor forward(const Tensor& x) { return call_(module_, x); }
+
+  // The module as what it is:  seq[0].as<nn::Linear>().weight. Throws InvalidArgument, naming both
+  // types, if it is another one.
+  template <class M>
+
+  requires std::derived_from<M, ModuleBase> M& as(Site site = Site::here()) {
+    ModuleBase* other = replacement(typeid(AnyModule));
+    std::any& module = other != nullptr ? static_cast<AnyModule&>(*other).module_ : module_;
+    M* found = std::any_cast<M>(&module);
+    if (found == nullptr) refuse_type(module.type(), typeid(M), site);
+    return *found;
+  }
 
  private:
-  std::function<Tensor(const Tensor&)> forward_;
+  template <class M>
+  static Tensor call(std::any& module, const Tensor& x) {
+    // The call of this module has set the site.
+    return std::any_cast<M&>(module)(TensorArg(x, Site::none()));
+  }
+
+  [[noreturn]] static void refuse_type(const std::type_info& type, const std::type_info& wanted,
+                                       Site site);
+
+  std::any module_;
+  Tensor (*call_)(std::any& module, const Tensor& x);
 };
 
 template <class M>

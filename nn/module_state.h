@@ -76,7 +76,8 @@ struct ModuleBase::State {
   // records of a call refer to it and may be read after the module is destroyed.
   const std::string* path = interned_path("");
 
-  // Those of modules inside that were replaced.
+  // Whether a direct sub-module was replaced, and the parameters of those that were.
+  bool has_replaced_module = false;
   std::vector<Tensor> replaced_parameters;
   // The module that replaced this one, and the type of the member.
   std::shared_ptr<ModuleBase> replacement;

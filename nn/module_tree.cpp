@@ -97,6 +97,7 @@ void ModuleBase::put_replacement(std::string_view path, std::shared_ptr<ModuleBa
   const std::string& prefix = *old.path;
   for (auto& [inner, descendant] : module->named_modules())
     descendant.live_state().path = interned_path(join_path(prefix, inner));
+  owner.live_state().has_replaced_module = true;
   for (const Tensor& parameter : child.second.parameters())
     owner.live_state().replaced_parameters.push_back(parameter);
   child.second = *module;
@@ -113,6 +114,12 @@ ModuleBase* ModuleBase::replacement(const std::type_info& type) const {
     found = state->replacement.get();
   }
   return found;
+}
+
+void AnyModule::refuse_type(const std::type_info& type, const std::type_info& wanted, Site site) {
+  throw InvalidArgument(str("[as] the module is a ", readable(type), ", not a ", readable(wanted),
+                            "; ask for the type it was made as"),
+                        site);
 }
 
 int64_t ModuleBase::register_forward_pre_hook(ForwardPreHook hook) {

@@ -182,23 +182,11 @@ Tensor activate(const Tensor& x, const std::string& name) {
   return name == "relu" ? relu(x) : gelu(x);
 }
 
-void copy_parameters(const ModuleBase& from, ModuleBase& to) {
-  const NoGradGuard no_grad;
-  const std::vector<Tensor> source = from.parameters(), target = to.parameters();
-  for (size_t i = 0; i < source.size(); ++i) {
-    target[i].set_data(source[i].detach().clone());
-    target[i].requires_grad_(source[i].requires_grad());
-  }
-  to.train(from.is_training());
-}
-
 }  // namespace internal
 
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead,
                                                  TransformerEncoderLayerOptions options)
     : options_(std::move(options)),
-      d_model_(d_model),
-      nhead_(nhead),
       self_attn_(
           register_module("self_attn", MultiheadAttention(d_model, nhead,
                                                           {.dropout = options_.dropout,
@@ -216,12 +204,6 @@ TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead,
       dropout1_(register_module("dropout1", Dropout(options_.dropout))),
       dropout2_(register_module("dropout2", Dropout(options_.dropout))) {
   internal::check_activation("TransformerEncoderLayer", options_.activation);
-}
-
-TransformerEncoderLayer TransformerEncoderLayer::clone() const {
-  TransformerEncoderLayer copy(d_model_, nhead_, options_);
-  internal::copy_parameters(*this, copy);
-  return copy;
 }
 
 Tensor TransformerEncoderLayer::attend(const Tensor& x, const EncoderCallOptions& call) {

@@ -95,15 +95,12 @@ class TransformerEncoderLayer : public Module<TransformerEncoderLayer> {
   TransformerEncoderLayer(int64_t d_model, int64_t nhead,
                           TransformerEncoderLayerOptions options = {});
   Tensor forward(const Tensor& src, const EncoderCallOptions& call = {});
-  // A layer with the same options and mode, and with copies of the parameters.
-  TransformerEncoderLayer clone() const;
 
  private:
   Tensor attend(const Tensor& x, const EncoderCallOptions& call);
   Tensor feed(const Tensor& x);
 
   TransformerEncoderLayerOptions options_;
-  int64_t d_model_, nhead_;
   MultiheadAttention self_attn_;
   Linear linear1_;
   Dropout dropout_;
@@ -116,8 +113,6 @@ namespace internal {
 // Throws InvalidArgument unless the name is "relu" or "gelu".
 void check_activation(const char* layer, const std::string& name);
 Tensor activate(const Tensor& x, const std::string& name);
-// Gives `to`, which has the same structure as `from`, copies of its parameters, and its mode.
-void copy_parameters(const ModuleBase& from, ModuleBase& to);
 }  // namespace internal
 
 }  // namespace flow::nn

@@ -11,6 +11,12 @@ Tensor Sequential::forward(const Tensor& x) {
   return y;
 }
 
+AnyModule& Sequential::operator[](int64_t i) {
+  const int64_t position = i < 0 ? i + size() : i;
+  if (position < 0 || position >= size()) internal::check_position("Sequential", i, size());
+  return modules_[static_cast<size_t>(position)];
+}
+
 namespace internal {
 void check_position(const char* list, int64_t i, int64_t size) {
   if (i >= 0 && i < size) return;

@@ -1,7 +1,10 @@
 // Containers of modules.
 #pragma once
 
+#include <concepts>
+#include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -10,33 +13,76 @@
 
 namespace flow::nn {
 
+// A module without parameters that calls a function of a tensor.
+class Lambda : public Module<Lambda> {
+ public:
+  template <class F>
+
+  requires(!std::derived_from<F, ModuleBase> &&
+           std::is_invocable_r_v<Tensor, F&, const Tensor&>) explicit Lambda(F function)
+      : function_(std::move(function)) {}
+
+  Tensor forward(const Tensor& x) { return function_(x); }
+
+ private:
+  std::function<Tensor(const Tensor&)> function_;
+};
+
+namespace internal {
+template <class M>
+concept IsModule = std::derived_from<std::remove_cvref_t<M>, ModuleBase>;
+// What can be a part of Sequential.
+template <class M>
+concept IsPart = IsModule<M> || std::is_invocable_r_v < Tensor,
+        std::remove_cvref_t<M>
+&, const Tensor& > ;
+}  // namespace internal
+
 // Calls its modules one after another, each on the result of the one before. They are named 0, 1,
-// ….
+// …. A function of a tensor becomes a Lambda.
+//   nn::Sequential net(nn::Linear(4, 8), [](const Tensor& x) { return x * x; }, nn::Linear(8, 2));
 class Sequential : public Module<Sequential> {
  public:
   Sequential() = default;
   // The layers draw their initial values in this order, whichever of them the compiler makes first.
   template <class... M>
 
-  requires(sizeof...(M) > 0 && (std::derived_from<std::remove_cvref_t<M>, ModuleBase> && ...) &&
+  requires(sizeof...(M) > 0 && (internal::IsPart<M> && ...) &&
            !(sizeof...(M) == 1 && (std::same_as<std::remove_cvref_t<M>, Sequential> &&
                                    ...))) explicit Sequential(M&&... modules) {
-    draw_in_order({(std::is_lvalue_reference_v<M> ? nullptr : &modules)...});
+    draw_in_order({made_here<M>(modules)...});
     (push_back(std::forward<M>(modules)), ...);
   }
 
   template <class M>
-  requires std::derived_from<M, ModuleBase>
+  requires internal::IsPart<M>
 
-  void push_back(M module) {
-    modules_.push_back(register_module(std::to_string(modules_.size()), AnyModule(module)));
+  void push_back(M part) {
+    if constexpr (internal::IsModule<M>) {
+      modules_.push_back(register_module(std::to_string(modules_.size()), AnyModule(part)));
+    } else {
+      push_back(Lambda(std::move(part)));
+    }
   }
 
   Tensor forward(const Tensor& x);
 
+  // Counts from the end if `i` is negative. Throws InvalidArgument if there is no such part.
+  AnyModule& operator[](int64_t i);
+
+  auto begin() { return modules_.begin(); }
+
+  auto end() { return modules_.end(); }
+
   int64_t size() const { return static_cast<int64_t>(modules_.size()); }
 
  private:
+  template <class M>
+  static const ModuleBase* made_here(const std::remove_reference_t<M>& part) {
+    if constexpr (internal::IsModule<M> && !std::is_lvalue_reference_v<M>) return &part;
+    return nullptr;
+  }
+
   std::vector<AnyModule> modules_;
 };
 

@@ -64,8 +64,6 @@ Tensor TransformerEncoder::forward(const Tensor& src, const EncoderStackCallOpti
 TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead,
                                                  TransformerDecoderLayerOptions options)
     : options_(std::move(options)),
-      d_model_(d_model),
-      nhead_(nhead),
       self_attn_(register_module("self_attn", attention_of(d_model, nhead, options_))),
       multihead_attn_(register_module("multihead_attn", attention_of(d_model, nhead, options_))),
       linear1_(register_module("linear1",
@@ -80,12 +78,6 @@ TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead,
       dropout2_(register_module("dropout2", Dropout(options_.dropout))),
       dropout3_(register_module("dropout3", Dropout(options_.dropout))) {
   internal::check_activation("TransformerDecoderLayer", options_.activation);
-}
-
-TransformerDecoderLayer TransformerDecoderLayer::clone() const {
-  TransformerDecoderLayer copy(d_model_, nhead_, options_);
-  internal::copy_parameters(*this, copy);
-  return copy;
 }
 
 Tensor TransformerDecoderLayer::attend_to_itself(const Tensor& x, const DecoderCallOptions& call) {

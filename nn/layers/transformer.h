@@ -57,8 +57,6 @@ class TransformerDecoderLayer : public Module<TransformerDecoderLayer> {
   TransformerDecoderLayer(int64_t d_model, int64_t nhead,
                           TransformerDecoderLayerOptions options = {});
   Tensor forward(const Tensor& tgt, const Tensor& memory, const DecoderCallOptions& call = {});
-  // A layer with the same options and mode, and with copies of the parameters.
-  TransformerDecoderLayer clone() const;
 
  private:
   Tensor attend_to_itself(const Tensor& x, const DecoderCallOptions& call);
@@ -66,7 +64,6 @@ class TransformerDecoderLayer : public Module<TransformerDecoderLayer> {
   Tensor feed(const Tensor& x);
 
   TransformerDecoderLayerOptions options_;
-  int64_t d_model_, nhead_;
   MultiheadAttention self_attn_, multihead_attn_;
   Linear linear1_;
   Dropout dropout_;

@@ -186,6 +186,27 @@ TEST(SilentTraining, AssignedWeightsAreAnErrorThatNamesTie) {
   EXPECT_TRUE(has(error, "tie(a, b)")) << error;
 }
 
+TEST(SilentTraining, ATensorOverAParameterWarns) {
+  nn::Sequential model(nn::Linear(3, 3), nn::ReLU());
+  model[0].as<nn::Linear>().weight = ones({3, 3});
+  uint32_t line = 0;
+
+  const std::string warning = warnings_of([&] {
+    model(ones({1, 3}));
+    line = __LINE__ - 1;
+  });
+
+  EXPECT_TRUE(has(warning, at(line))) << warning;
+  EXPECT_TRUE(has(warning, "no handle of its parameter '0.weight'")) << warning;
+  EXPECT_EQ(warnings_of([&] { nn::Linear(3, 3)(ones({1, 3})); }), "");
+  EXPECT_EQ(warnings_of([&] {
+              nn::LSTM(3, 3, {.num_layers = 2, .bidirectional = true})(ones({2, 1, 3}));
+              nn::MultiheadAttention(4, 2)(ones({2, 4}), ones({2, 4}), ones({2, 4}));
+              nn::BatchNorm2d(3)(ones({2, 3, 2, 2}));
+            }),
+            "");
+}
+
 TEST(SilentTraining, TieTrainsBothAsOne) {
   Tied model;
   const Tensor old = model.out.weight;

@@ -29,6 +29,13 @@ BatchPlan::BatchPlan(const DataLoaderOptions& options, int64_t dataset_size)
         "[DataLoader] sampler and shuffle exclude each other: the sampler decides the order; leave "
         "out shuffle");
   }
+  if (options.batch_sampler &&
+      (options.batch_size != 1 || options.sampler || options.shuffle || options.drop_last)) {
+    throw InvalidArgument(
+        "[DataLoader] batch_sampler excludes batch_size, sampler, shuffle and drop_last: it "
+        "decides "
+        "which samples are in each batch; leave the others out");
+  }
   if (options.placement.defined() != !options.sbp.empty()) {
     throw InvalidArgument(str("[DataLoader] received placement ", options.placement, " and sbp ",
                               options.sbp, "; give both, or neither"));
@@ -36,6 +43,7 @@ BatchPlan::BatchPlan(const DataLoaderOptions& options, int64_t dataset_size)
 }
 
 int64_t BatchPlan::num_batches() const {
+  if (options_.batch_sampler) return options_.batch_sampler->size();
   const int64_t size = options_.sampler ? options_.sampler->size() : dataset_size_;
   return options_.drop_last ? size / options_.batch_size
                             : (size + options_.batch_size - 1) / options_.batch_size;
@@ -48,20 +56,23 @@ bool BatchPlan::reads_own_rows() const {
 
 std::vector<int64_t> BatchPlan::own_samples(const std::vector<int64_t>& order,
                                             int64_t number) const {
-  const int64_t first = number * options_.batch_size;
-  const int64_t size = std::min(options_.batch_size, static_cast<int64_t>(order.size()) - first);
-  Range own{0, size};
-  if (options_.placement.defined() && reads_own_rows()) {
-    const int64_t position = options_.placement.position(env::rank());
-    if (position < 0) {
-      own.size = 0;  // to_global ignores the values of ranks outside the placement
-    } else {
-      const Box box = box_of(Shape{size}, options_.placement, options_.sbp, position);
-      own = {box.begin[0], box.size[0]};
-    }
+  int64_t first = number * options_.batch_size;
+  int64_t size = std::min(options_.batch_size, static_cast<int64_t>(order.size()) - first);
+  if (options_.batch_sampler) {
+    first = number == 0 ? 0 : ends_[static_cast<size_t>(number - 1)];
+    size = ends_[static_cast<size_t>(number)] - first;
   }
-  const auto begin = order.begin() + first + own.begin;
-  return {begin, begin + own.size};
+  const auto [own_first, own_size] = own_rows(size);
+  const auto begin = order.begin() + first + own_first;
+  return {begin, begin + own_size};
+}
+
+std::pair<int64_t, int64_t> BatchPlan::own_rows(int64_t size) const {
+  if (!options_.placement.defined() || !reads_own_rows()) return {0, size};
+  const int64_t position = options_.placement.position(env::rank());
+  if (position < 0) return {0, 0};  // to_global ignores the values of ranks outside the placement
+  const Box box = box_of(Shape{size}, options_.placement, options_.sbp, position);
+  return {box.begin[0], box.size[0]};
 }
 
 Tensor BatchPlan::placed(const Tensor& batch) const {
@@ -78,13 +89,35 @@ std::vector<int64_t> BatchPlan::begin_pass() {
     next_batch_ = 0;
     ++epoch_;
     RankContext& context = *thread_state().context;
-    const bool draws = options_.shuffle || options_.sampler;
+    const bool draws = options_.shuffle || options_.sampler || options_.batch_sampler;
     random_ =
         draws ? context.generator().next() : RandomStream{.seed = context.generator().state().seed};
     if (!options_.placement.defined()) random_.rank = static_cast<uint64_t>(context.rank());
   }
   resumes_ = false;
   has_pass_ = true;
+  return draw_order();
+}
+
+std::vector<int64_t> BatchPlan::draw_order() {
+  if (options_.batch_sampler) {
+    std::vector<int64_t> order;
+    ends_.clear();
+    for (const std::vector<int64_t>& batch : options_.batch_sampler->batches(random_)) {
+      if (batch.empty()) {
+        throw InvalidArgument(str("[DataLoader] batch ", ends_.size(),
+                                  " of the batch_sampler is empty; leave it out"));
+      }
+      order.insert(order.end(), batch.begin(), batch.end());
+      ends_.push_back(static_cast<int64_t>(order.size()));
+    }
+    if (const int64_t size = num_batches(); static_cast<int64_t>(ends_.size()) != size) {
+      throw InvalidArgument(str("[DataLoader] the batch_sampler contradicts itself: size() is ",
+                                size, ", but batches() returned ", ends_.size(),
+                                " batches; make them agree"));
+    }
+    return order;
+  }
   if (!options_.sampler) return sample_order(dataset_size_, options_.shuffle, random_);
   std::vector<int64_t> order = options_.sampler->order(random_);
   if (const int64_t size = options_.sampler->size(); static_cast<int64_t>(order.size()) != size) {

@@ -14,10 +14,10 @@
 #include "core/placement.h"
 #include "core/sbp.h"
 #include "core/tensor.h"
+#include "nn/data/collate.h"
 #include "nn/data/sample_random.h"
 #include "nn/data/sampler.h"
 #include "nn/module.h"
-#include "ops/shape/concat.h"
 
 namespace flow::data {
 
@@ -25,6 +25,8 @@ struct DataLoaderOptions {
   int64_t batch_size = 1;
   bool shuffle = false;
   std::shared_ptr<Sampler> sampler = {};  // decides the order; replaces shuffle
+  // Decides which samples are in each batch; replaces batch_size, shuffle, sampler and drop_last.
+  std::shared_ptr<BatchSampler> batch_sampler = {};
   // Threads that make batches ahead of time; 0: the calling thread makes them.
   int64_t num_workers = 0;
   bool drop_last = false;
@@ -45,12 +47,14 @@ class BatchPlan {
   const DataLoaderOptions& options() const { return options_; }
 
   int64_t num_batches() const;
+  // The first row of a logical batch of `size` rows that this rank reads, and their number.
+  std::pair<int64_t, int64_t> own_rows(int64_t size) const;
   // The samples of batch `number` of `order` that this rank reads.
   std::vector<int64_t> own_samples(const std::vector<int64_t>& order, int64_t number) const;
   // Converts a local batch to the layout in the options.
   Tensor placed(const Tensor& batch) const;
-  // Starts a pass, a new one or the one that was loaded, and returns its order. The pass begins at
-  // next_batch().
+  // Starts a pass, a new one or the one that was loaded, and returns the samples of its batches,
+  // one batch after another. The pass begins at next_batch().
   std::vector<int64_t> begin_pass();
 
   // The random stream of transforms in this pass.
@@ -65,10 +69,12 @@ class BatchPlan {
 
  private:
   bool reads_own_rows() const;
+  std::vector<int64_t> draw_order();
 
   DataLoaderOptions options_;
   int64_t dataset_size_;
-  RandomStream random_;  // of the pass
+  RandomStream random_;        // of the pass
+  std::vector<int64_t> ends_;  // of its batches in the order, if there is a batch_sampler
   bool has_pass_ = false, resumes_ = false;
   int64_t next_batch_ = 0;
   int64_t epoch_ = -1;  // number of passes that began before this one
@@ -93,54 +99,20 @@ class Prefetcher {
   std::unique_ptr<Shared> shared_;
 };
 
-template <class T>
-concept TupleLike = requires {
-  std::tuple_size<T>::value;
-};
-
-// Applies f to each tensor of a batch.
-template <class F>
-Tensor map_tensors(const Tensor& batch, const F& f) {
-  return f(batch);
-}
-
-template <TupleLike B, class F>
-B map_tensors(const B& batch, const F& f) {
-  return std::apply([&](const auto&... tensors) { return B{f(tensors)...}; }, batch);
-}
-
-// Stacks samples along a new first dim.
-inline Tensor collate(const std::vector<Tensor>& samples) {
-  return stack(samples, 0);
-}
-
-template <TupleLike S>
-S collate(const std::vector<S>& samples) {
-  return [&]<size_t... I>(std::index_sequence<I...>) {
-    const auto column = [&]<size_t i>(std::integral_constant<size_t, i>) {
-      std::vector<Tensor> tensors;
-      for (const S& sample : samples)
-        tensors.push_back(std::get<i>(sample));
-      return stack(tensors, 0);
-    };
-    return S{column(std::integral_constant<size_t, I>())...};
-  }
-  (std::make_index_sequence<std::tuple_size_v<S>>());
-}
-
 }  // namespace internal
 
-// Each pass, started by begin(), draws a new order from the rank's generator if shuffle is set;
-// with local batches the order differs between ranks. Random ops in the dataset's operator[] and in
-// transforms use numbers that depend only on the generator's seed at the start of the pass, on the
-// pass and on the sample. So they are the same with any number of workers and in a resumed pass,
-// and the rank's generator does not advance. The loader owns its dataset (see dataset.h). Only one
-// pass can run at a time.
+// Samples are tensors, numbers, or arrays, pairs and tuples of these, and become batches as
+// collate() says. Each pass, started by begin(), draws a new order from the rank's generator if
+// shuffle is set; with local batches the order differs between ranks. Random ops in the dataset's
+// operator[] and in transforms use numbers that depend only on the generator's seed at the start of
+// the pass, on the pass and on the sample. So they are the same with any number of workers and in a
+// resumed pass, and the rank's generator does not advance. The loader owns its dataset (see
+// dataset.h). Only one pass can run at a time.
 //   for (auto [x, y] : DataLoader(Mnist(root), {.batch_size = 64, .shuffle = true})) …
 template <class Dataset>
 class DataLoader {
  public:
-  using Batch = typename Dataset::Sample;
+  using Batch = BatchOf<typename Dataset::Sample>;
 
   // Throws InvalidArgument if the options are out of range or contradict each other.
   explicit DataLoader(Dataset dataset, const DataLoaderOptions& options = {})
@@ -225,12 +197,12 @@ class DataLoader {
       const internal::SampleRandomScope scope(transforms_, indices[0]);
       return dataset_.batch(indices);
     } else {
-      std::vector<Batch> list;
+      std::vector<typename Dataset::Sample> list;
       for (const int64_t i : indices) {
         const internal::SampleRandomScope scope(transforms_, i);
         list.push_back(dataset_[i]);
       }
-      return internal::collate(list);
+      return collate(list);
     }
   }
 

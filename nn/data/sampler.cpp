@@ -100,6 +100,31 @@ std::vector<int64_t> WeightedRandomSampler::order(const RandomStream& random) co
   return order;
 }
 
+BatchSampler::BatchSampler(std::shared_ptr<Sampler> sampler, int64_t batch_size, bool drop_last)
+    : sampler_(std::move(sampler)), batch_size_(batch_size), drop_last_(drop_last) {
+  if (sampler_ == nullptr || batch_size <= 0) {
+    throw InvalidArgument(str("[BatchSampler] needs a sampler and a positive batch_size; received ",
+                              sampler_ == nullptr ? "no" : "a", " sampler and ", batch_size));
+  }
+}
+
+int64_t BatchSampler::size() const {
+  return (sampler_->size() + (drop_last_ ? 0 : batch_size_ - 1)) / batch_size_;
+}
+
+std::vector<std::vector<int64_t>> BatchSampler::batches(const RandomStream& random) const {
+  const std::vector<int64_t> order = sampler_->order(random);
+  std::vector<std::vector<int64_t>> all;
+  for (auto from = order.begin(); from != order.end();) {
+    const int64_t left = order.end() - from;
+    if (drop_last_ && left < batch_size_) break;
+    const auto to = from + std::min(left, batch_size_);
+    all.emplace_back(from, to);
+    from = to;
+  }
+  return all;
+}
+
 DistributedSampler::DistributedSampler(int64_t dataset_size,
                                        const DistributedSamplerOptions& options)
     : dataset_size_(dataset_size),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -82,6 +83,28 @@ class WeightedRandomSampler : public Sampler {
  private:
   std::vector<double> sums_;  // cumulative sums of the weights
   int64_t num_samples_;
+};
+
+// Puts the samples of a sampler into batches. A class that derives from it decides itself which
+// samples are together, for example sequences of similar lengths.
+class BatchSampler {
+ public:
+  // Batches of batch_size samples; the last one is smaller, or dropped. Throws InvalidArgument
+  // without a sampler and unless batch_size is positive.
+  BatchSampler(std::shared_ptr<Sampler> sampler, int64_t batch_size, bool drop_last = false);
+  virtual ~BatchSampler() = default;
+  // The number of batches in a pass.
+  virtual int64_t size() const;
+  // The samples of each batch of a pass. The same stream gives the same batches.
+  virtual std::vector<std::vector<int64_t>> batches(const RandomStream& random) const;
+
+ protected:
+  BatchSampler() = default;
+
+ private:
+  std::shared_ptr<Sampler> sampler_;
+  int64_t batch_size_ = 1;
+  bool drop_last_ = false;
 };
 
 struct DistributedSamplerOptions {

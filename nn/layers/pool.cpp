@@ -46,6 +46,28 @@ Tensor MaxPool2d::forward(const Tensor& x) {
   return max_pool2d(x, kernel_size_, options_);
 }
 
+FractionalMaxPool2d::FractionalMaxPool2d(Ints kernel_size, FractionalMaxPoolOptions options)
+    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+
+Tensor FractionalMaxPool2d::forward(const Tensor& x) {
+  return fractional_max_pool2d(x, kernel_size_, options_);
+}
+
+ValuesIndices FractionalMaxPool2d::forward_with_indices(const Tensor& x) {
+  return fractional_max_pool2d_with_indices(x, kernel_size_, options_);
+}
+
+FractionalMaxPool3d::FractionalMaxPool3d(Ints kernel_size, FractionalMaxPoolOptions options)
+    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+
+Tensor FractionalMaxPool3d::forward(const Tensor& x) {
+  return fractional_max_pool3d(x, kernel_size_, options_);
+}
+
+ValuesIndices FractionalMaxPool3d::forward_with_indices(const Tensor& x) {
+  return fractional_max_pool3d_with_indices(x, kernel_size_, options_);
+}
+
 AvgPool1d::AvgPool1d(Ints kernel_size, AvgPoolOptions options)
     : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {
   set_extra_repr(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "nn/module.h"
+#include "ops/conv/fractional_pool.h"
 #include "ops/conv/max_unpool.h"
 #include "ops/conv/pool.h"
 #include "ops/conv/pool_volume.h"
@@ -46,6 +47,33 @@ class MaxPool3d : public Module<MaxPool3d> {
  private:
   Ints kernel_size_;
   MaxPoolOptions options_;
+};
+
+// The maximum of windows at random distances, as fractional_max_pool2d. x: (N, C, H, W) → (N, C,
+// H', W').
+class FractionalMaxPool2d : public Module<FractionalMaxPool2d> {
+ public:
+  explicit FractionalMaxPool2d(Ints kernel_size, FractionalMaxPoolOptions options);
+  Tensor forward(const Tensor& x);
+  // Also returns the indices of the maxima, for MaxUnpool.
+  ValuesIndices forward_with_indices(const Tensor& x);
+
+ private:
+  Ints kernel_size_;
+  FractionalMaxPoolOptions options_;
+};
+
+// The same for volumes. x: (N, C, D, H, W) → (N, C, D', H', W').
+class FractionalMaxPool3d : public Module<FractionalMaxPool3d> {
+ public:
+  explicit FractionalMaxPool3d(Ints kernel_size, FractionalMaxPoolOptions options);
+  Tensor forward(const Tensor& x);
+  // Also returns the indices of the maxima, for MaxUnpool.
+  ValuesIndices forward_with_indices(const Tensor& x);
+
+ private:
+  Ints kernel_size_;
+  FractionalMaxPoolOptions options_;
 };
 
 // The mean of each window. x: (N, C, L) → (N, C, L').

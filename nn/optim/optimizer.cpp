@@ -160,18 +160,21 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
       const auto found = state.find(str(number, '.', names[j]));
       if (found == state.end()) continue;
       ++num_read;
-      if (!(found->second.shape() == parameter.shape())) {
+      const Shape shape = buffer_shape(j, parameter);
+      if (!(found->second.shape() == shape)) {
         throw InvalidArgument(str("[optimizer] ", found->first, " has shape ",
-                                  found->second.shape(), ", but its parameter has shape ",
-                                  parameter.shape(),
+                                  found->second.shape(), ", but its parameter, of shape ",
+                                  parameter.shape(), ", needs ", shape,
                                   "; nothing was loaded; use the state of the same model"));
       }
       const Tensor given = found->second.to(parameter.dtype());
-      own.buffers[j] = parameter.is_global()
-                           ? nn::laid_out(given, parameter.placement(),
-                                          state_sbp(parameter, number), Site::here())
-                                 .clone()
-                           : given.clone();
+      own.buffers[j] =
+          parameter.is_global()
+              ? nn::laid_out(given, parameter.placement(),
+                             buffer_sbp(shape, parameter, state_sbp(parameter, number)),
+                             Site::here())
+                    .clone()
+              : given.clone();
     }
     for (const std::string& name : numbers)
       own.numbers.push_back(find_scalar(state, str(number, '.', name), num_read).value_or(1));
@@ -199,13 +202,33 @@ void Optimizer::load_state_dict(const nn::StateDict& state) {
 }
 
 const Tensor& Optimizer::buffer(ParamState& state, size_t i, const Tensor& parameter,
-                                double value) {
+                                double value) const {
   Tensor& buffer = state.buffers[i];
-  if (!buffer.defined()) {
-    const graph::SuspendTracing at_once;
+  if (buffer.defined()) return buffer;
+  const graph::SuspendTracing at_once;
+  const Shape shape = buffer_shape(i, parameter);
+  if (shape == parameter.shape()) {
     buffer = full_like(parameter, value);
+    return buffer;
   }
+  TensorOptions options{.dtype = parameter.dtype()};
+  if (parameter.is_global()) {
+    options.placement = parameter.placement();
+    options.sbp = buffer_sbp(shape, parameter, parameter.sbp());
+  } else {
+    options.device = std::string(device_type_name(parameter.device()));
+  }
+  buffer = full(shape, value, options);
   return buffer;
+}
+
+NdSbp Optimizer::buffer_sbp(const Shape& shape, const Tensor& parameter, const NdSbp& sbp) {
+  std::vector<Sbp> entries;
+  for (const Sbp entry : sbp) {
+    const bool is_joined = entry.is_split() && shape[entry.dim()] != parameter.shape()[entry.dim()];
+    entries.push_back(is_joined ? sbp::broadcast : entry);
+  }
+  return NdSbp(entries);
 }
 
 void Optimizer::check_new_params(const std::vector<Tensor>& params,

@@ -114,6 +114,12 @@ class Optimizer {
 
   virtual size_t num_rates() const { return 3; }
 
+  // The shape of a parameter's buffer `i`. A dim in which it differs from the parameter's has
+  // size 1.
+  virtual Shape buffer_shape(size_t /*i*/, const Tensor& parameter) const {
+    return parameter.shape();
+  }
+
   // True if every parameter that was updated has the first of buffer_names().
   virtual bool always_has_buffer() const { return true; }
 
@@ -124,9 +130,10 @@ class Optimizer {
 
   // The state of a parameter, for rules that update all parameters together.
   ParamState& state_of(size_t number);
-  // Buffer `i`. The first use makes it, like the parameter and filled with `value`.
-  static const Tensor& buffer(ParamState& state, size_t i, const Tensor& parameter,
-                              double value = 0);
+  // Buffer `i`. The first use makes it, with the parameter's dtype and layout and filled with
+  // `value`.
+  const Tensor& buffer(ParamState& state, size_t i, const Tensor& parameter,
+                       double value = 0) const;
   // Throws InvalidArgument if there is no new parameter, or if one is undefined, is not a leaf, or
   // occurs among `present` or twice among the new ones.
   static void check_new_params(const std::vector<Tensor>& params,
@@ -142,6 +149,8 @@ class Optimizer {
   friend class nn::ZeroParameters;
 
   NdSbp state_sbp(const Tensor& parameter, size_t number) const;
+  // The layout of a buffer of this shape whose parameter has the layout `sbp`.
+  static NdSbp buffer_sbp(const Shape& shape, const Tensor& parameter, const NdSbp& sbp);
   // Returns the state of a parameter after counting a step.
   ParamState& begin_step(size_t number);
   // Updates a parameter, or this rank's share of the parameter if its state is sharded.

@@ -259,6 +259,8 @@ TEST(Graph, EveryOptimizerStepsAsEagerly) {
   expect_optimizer_equals_eager(
       make.operator()<optim::ASGD>(optim::ASGDOptions{.lr = 0.1, .lambd = 0.1, .t0 = 1}));
   expect_optimizer_equals_eager(make.operator()<optim::Rprop>(optim::RpropOptions{}));
+  expect_optimizer_equals_eager(
+      make.operator()<optim::Adafactor>(optim::AdafactorOptions{.lr = 0.1, .weight_decay = 0.1}));
 }
 
 // A model of matrices only.

@@ -281,7 +281,8 @@ TEST(Zero, EveryOptimizerEqualsOneRank) {
                 optim::RMSpropOptions{.momentum = 0.5, .centered = true}),
             with.operator()<optim::LAMB>(optim::LAMBOptions{}),
             with.operator()<optim::ASGD>(optim::ASGDOptions{.lr = 0.1, .t0 = 1}),
-            with.operator()<optim::Rprop>(optim::RpropOptions{})}));
+            with.operator()<optim::Rprop>(optim::RpropOptions{}),
+            with.operator()<optim::Adafactor>(optim::AdafactorOptions{.lr = 0.1})}));
 }
 
 // ---- pipelines

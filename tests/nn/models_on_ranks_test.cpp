@@ -285,7 +285,7 @@ class UpdateRules : public testing::Test {};
 
 using Rules = testing::Types<optim::SGD, optim::Adam, optim::AdamW, optim::Adamax, optim::NAdam,
                              optim::RAdam, optim::RMSprop, optim::Adagrad, optim::Adadelta,
-                             optim::LAMB, optim::ASGD, optim::Rprop>;
+                             optim::LAMB, optim::ASGD, optim::Rprop, optim::Adafactor>;
 TYPED_TEST_SUITE(UpdateRules, Rules);
 
 TYPED_TEST(UpdateRules, SplitParametersFollowWholeOnes) {

@@ -52,6 +52,8 @@ def optimizer_cases():
         ("ASGD", {"lr": 0.1, "lambd": 0.2, "alpha": 0.5, "t0": 3.0, **decay, **up}),
         ("Rprop", {}),
         ("Rprop", {"lr": 0.05, "etas": [0.3, 1.7], "step_sizes": [0.02, 0.2], **up}),
+        ("Adafactor", {}),
+        ("Adafactor", {"lr": 0.3, "beta2_decay": -0.5, "eps": [1e-3, 0.5], "d": 1.5, **decay, **up}),
         ("LAMB", {}),
         ("LAMB", {"lr": 0.05, "betas": [0.7, 0.9], "eps": 1e-3, **decay}),
         ("LAMB", {"lr": 0.05, "adam_w_mode": False, **decay}),

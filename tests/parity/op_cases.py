@@ -11,6 +11,7 @@ from op_arguments_windows import window_arguments
 from op_arrange import arrange
 from op_differences import differences
 from op_edges import edges
+from op_fractional import fractional_pools
 from op_in_place import in_place
 from op_indexed_pools import indexed_pools
 from op_linalg import linear_algebra
@@ -768,6 +769,8 @@ def all_cases():
     all_results()
     generator.manual_seed(32)
     linear_algebra()
+    generator.manual_seed(36)
+    fractional_pools()
     generator.set_state(state)
     counts = {}
     for case in cases:

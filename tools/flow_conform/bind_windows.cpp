@@ -1,6 +1,7 @@
 // Convolutions, pooling, unfold and fold, resizing.
 #include "ops/conv/conv.h"
 #include "ops/conv/fold.h"
+#include "ops/conv/fractional_pool.h"
 #include "ops/conv/interpolate.h"
 #include "ops/conv/max_unpool.h"
 #include "ops/conv/pool.h"
@@ -67,6 +68,23 @@ void add_max_pool(Bindings& table, const char* name, MaxPool pool,
   table.add(name, [=](Case& c) -> Outputs {
     const auto kernel = c.attrs.get<Ints>("kernel_size");
     const MaxPoolOptions options = max_pool_options(c);
+    if (!c.attrs.get<bool>("return_indices", false)) return {pool(c.in(0), kernel, options)};
+    const ValuesIndices y = pool_with_indices(c.in(0), kernel, options);
+    return {y.values, y.indices};
+  });
+}
+
+using FractionalPool = Tensor (*)(const TensorArg&, const Ints&, const FractionalMaxPoolOptions&);
+using FractionalPoolWithIndices = ValuesIndices (*)(const TensorArg&, const Ints&,
+                                                    const FractionalMaxPoolOptions&);
+
+void add_fractional_pool(Bindings& table, const char* name, FractionalPool pool,
+                         FractionalPoolWithIndices pool_with_indices) {
+  table.add(name, [=](Case& c) -> Outputs {
+    const auto kernel = c.attrs.get<Ints>("kernel_size");
+    FractionalMaxPoolOptions options{.random_samples = c.named("random_samples")};
+    c.attrs.read("output_size", options.output_size);
+    c.attrs.read("output_ratio", options.output_ratio);
     if (!c.attrs.get<bool>("return_indices", false)) return {pool(c.in(0), kernel, options)};
     const ValuesIndices y = pool_with_indices(c.in(0), kernel, options);
     return {y.values, y.indices};
@@ -156,6 +174,10 @@ void bind_windows(Bindings& table) {
   add_max_pool(table, "max_pool1d", max_pool1d, max_pool1d_with_indices);
   add_max_pool(table, "max_pool2d", max_pool2d, max_pool2d_with_indices);
   add_max_pool(table, "max_pool3d", max_pool3d, max_pool3d_with_indices);
+  add_fractional_pool(table, "fractional_max_pool2d", fractional_max_pool2d,
+                      fractional_max_pool2d_with_indices);
+  add_fractional_pool(table, "fractional_max_pool3d", fractional_max_pool3d,
+                      fractional_max_pool3d_with_indices);
   add_max_unpool(table, "max_unpool1d", max_unpool1d);
   add_max_unpool(table, "max_unpool2d", max_unpool2d);
   add_max_unpool(table, "max_unpool3d", max_unpool3d);

@@ -1,6 +1,7 @@
 #include "tools/flow_conform/optimizer_spec.h"
 
 #include "nn/optim/adadelta.h"
+#include "nn/optim/adafactor.h"
 #include "nn/optim/adagrad.h"
 #include "nn/optim/adam.h"
 #include "nn/optim/adamax.h"
@@ -39,7 +40,17 @@ void set_option(Options& o, const std::string& name, const Json& value) {
   take("shard_state", o.shard_state);
   if constexpr (requires { o.weight_decay; }) take("weight_decay", o.weight_decay);
   if constexpr (requires { o.betas; }) take("betas", o.betas);
-  if constexpr (requires { o.eps; }) take("eps", o.eps);
+  if constexpr (requires { o.eps.second; }) {
+    if (name == "eps") {
+      if (!value.at(0).is_null()) o.eps.first = value.at(0).get<double>();
+      o.eps.second = value.at(1);
+      is_known = true;
+    }
+  } else if constexpr (requires { o.eps; }) {
+    take("eps", o.eps);
+  }
+  if constexpr (requires { o.beta2_decay; }) take("beta2_decay", o.beta2_decay);
+  if constexpr (requires { o.d; }) take("d", o.d);
   if constexpr (requires { o.amsgrad; }) take("amsgrad", o.amsgrad);
   if constexpr (requires { o.momentum; }) take("momentum", o.momentum);
   if constexpr (requires { o.dampening; }) take("dampening", o.dampening);
@@ -105,6 +116,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Json& spec, const Params&
   if (name == "RAdam") return make<optim::RAdam, optim::RAdamOptions>(spec, params);
   if (name == "RMSprop") return make<optim::RMSprop, optim::RMSpropOptions>(spec, params);
   if (name == "Adagrad") return make<optim::Adagrad, optim::AdagradOptions>(spec, params);
+  if (name == "Adafactor") return make<optim::Adafactor, optim::AdafactorOptions>(spec, params);
   if (name == "Adadelta") return make<optim::Adadelta, optim::AdadeltaOptions>(spec, params);
   if (name == "LAMB") return make<optim::LAMB, optim::LAMBOptions>(spec, params);
   if (name == "Muon") return make<optim::Muon, optim::MuonOptions>(spec, params);

@@ -1,4 +1,5 @@
-// Kernels of ops/random/random.h.
+// Kernels of ops/random/random.h. Sums of a product are std::fma, so that they round once for every
+// instruction set and on every device.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -34,12 +35,13 @@ void normals_of(const uint32_t* lanes, float mean, float std, float* out) {
     const Vec<float> r =
         sqrt(Vec<float>::fill(-2.0F) * log(Vec<float>::load(&radius[i]))) * Vec<float>::fill(std);
     const Vec<float> a = Vec<float>::load(&angle[i]);
-    (Vec<float>::fill(mean) + r * cos(a)).store(&cosine[i]);
-    (Vec<float>::fill(mean) + r * sin(a)).store(&sine[i]);
+    r.store(&radius[i]);
+    cos(a).store(&cosine[i]);
+    sin(a).store(&sine[i]);
   }
   for (size_t i = 0; i < kDrawLanes / 2; ++i) {
-    out[2 * i] = cosine[i];
-    out[2 * i + 1] = sine[i];
+    out[2 * i] = std::fma(radius[i], cosine[i], mean);
+    out[2 * i + 1] = std::fma(radius[i], sine[i], mean);
   }
 }
 
@@ -49,8 +51,8 @@ void normals_of(const uint32_t* lanes, double mean, double std, double* out) {
     const double u = uniform_double(lanes[4 * b], lanes[4 * b + 1]) + 0x1p-53;
     const double v = uniform_double(lanes[4 * b + 2], lanes[4 * b + 3]);
     const double radius = std * std::sqrt(-2 * std::log(u));
-    out[2 * b] = mean + radius * std::cos(2 * M_PI * v);
-    out[2 * b + 1] = mean + radius * std::sin(2 * M_PI * v);
+    out[2 * b] = std::fma(radius, std::cos(2 * M_PI * v), mean);
+    out[2 * b + 1] = std::fma(radius, std::sin(2 * M_PI * v), mean);
   }
 }
 
@@ -70,7 +72,7 @@ struct UniformFloat {
 
   void make(const uint32_t* lanes, float* out) const {
     for (size_t i = 0; i < kElements; ++i)
-      out[i] = a + scale * uniform_float(lanes[i] & mask);
+      out[i] = std::fma(scale, uniform_float(lanes[i] & mask), a);
   }
 };
 
@@ -82,9 +84,8 @@ struct UniformDouble {
   UniformDouble(double from, double to) : a(from), scale(to - from) {}
 
   void make(const uint32_t* lanes, double* out) const {
-    for (size_t i = 0; i < kElements; ++i) {
-      out[i] = a + scale * uniform_double(lanes[2 * i], lanes[2 * i + 1]);
-    }
+    for (size_t i = 0; i < kElements; ++i)
+      out[i] = std::fma(scale, uniform_double(lanes[2 * i], lanes[2 * i + 1]), a);
   }
 };
 

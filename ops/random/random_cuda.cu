@@ -1,6 +1,7 @@
 // CUDA kernels of ops/random/random.h. They draw the same elements as ops/random/random_cpu.cpp,
-// with one thread for each element. Bits and uniform numbers are the same as on the CPU; normal
-// numbers differ by the rounding of log, sin and cos.
+// with one thread for each element. Bits and uniform numbers are the same as on the CPU, because
+// sums of a product are std::fma on both; normal numbers differ by the rounding of log, sin and
+// cos.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -78,7 +79,7 @@ struct UniformFloat {
   uint32_t mask;  // the bits that an element keeps
 
   __device__ float operator()(const RandomStream& random, int64_t i) const {
-    return a + scale * uniform_float(lane_of(random, i) & mask);
+    return std::fma(scale, uniform_float(lane_of(random, i) & mask), a);
   }
 };
 
@@ -87,7 +88,7 @@ struct UniformDouble {
 
   __device__ double operator()(const RandomStream& random, int64_t i) const {
     const LanePair lanes = lanes_of(random, i);
-    return a + scale * uniform_double(lanes.low, lanes.high);
+    return std::fma(scale, uniform_double(lanes.low, lanes.high), a);
   }
 };
 
@@ -102,7 +103,7 @@ struct NormalFloat {
     const float u = uniform_float(lanes[first]) + 0x1p-24F;  // in (0, 1]
     const float angle = 6.2831853071795864769F * uniform_float(lanes[first + 1]);
     const float radius = std::sqrt(-2.0F * std::log(u)) * std;
-    return mean + radius * ((i & 1) == 0 ? std::cos(angle) : std::sin(angle));
+    return std::fma(radius, (i & 1) == 0 ? std::cos(angle) : std::sin(angle), mean);
   }
 };
 
@@ -114,7 +115,7 @@ struct NormalDouble {
     const double u = uniform_double(lanes[0], lanes[1]) + 0x1p-53;
     const double angle = 6.2831853071795864769 * uniform_double(lanes[2], lanes[3]);
     const double radius = std * std::sqrt(-2 * std::log(u));
-    return mean + radius * ((i & 1) == 0 ? std::cos(angle) : std::sin(angle));
+    return std::fma(radius, (i & 1) == 0 ? std::cos(angle) : std::sin(angle), mean);
   }
 };
 

@@ -1,4 +1,5 @@
 // Tensors on a device: how they are made, moved, read and mixed.
+#include <cmath>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -142,6 +143,33 @@ TEST_F(CudaTensor, DrawsWhatTheCpuDraws) {
   EXPECT_EQ(there_integers.to_vector<int64_t>(), host_integers.to_vector<int64_t>());
   EXPECT_EQ(there_order.to_vector<int64_t>(), host_order.to_vector<int64_t>());
   EXPECT_LT(abs(sub(there_normal.to("cpu"), host_normal)).max().item(), 1e-5);
+}
+
+// a + (b - a) u is rounded once, as std::fma does, on every device and for every instruction set.
+TEST_F(CudaTensor, DrawsAreRoundedOnce) {
+  constexpr int64_t kCount = 4000;
+  Floats expected;
+  std::vector<double> expected_doubles;
+  const RandomStream stream{.seed = 9};
+  const RandomStream second{.seed = 9, .stream = 1};
+  for (uint64_t i = 0; i < kCount; ++i) {
+    const float u = uniform_float(philox(stream, i / 4)[i % 4]);
+    expected.push_back(std::fma(static_cast<float>(0.6 - -0.7), u, -0.7F));
+    const auto lanes = philox(second, i / 2);
+    expected_doubles.push_back(
+        std::fma(0.6 - -0.7, uniform_double(lanes[2 * (i % 2)], lanes[2 * (i % 2) + 1]), -0.7));
+  }
+  for (const char* device : {"cpu", "cuda"}) {
+    manual_seed(9);
+    const Tensor floats = empty({kCount}, {.device = device});
+    const Tensor doubles = empty({kCount}, {.dtype = DType::kFloat64, .device = device});
+
+    floats.uniform_(-0.7, 0.6);
+    doubles.uniform_(-0.7, 0.6);
+
+    EXPECT_EQ(floats.to_vector<float>(), expected) << device;
+    EXPECT_EQ(doubles.to_vector<double>(), expected_doubles) << device;
+  }
 }
 
 TEST_F(CudaTensor, SixteenBitFloatsRoundAsOnTheCpu) {

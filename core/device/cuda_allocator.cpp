@@ -1,8 +1,9 @@
 #include "core/device/cuda_allocator.h"
 
 #include <algorithm>
-#include <bit>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "core/device/cuda_error.h"
 #include "core/env.h"
@@ -11,88 +12,160 @@
 namespace flow::cuda {
 
 namespace {
+
 constexpr size_t kGranule = 512;
-constexpr size_t kSlabBytes = size_t{2} << 20;
-constexpr size_t kLargestInSlab = size_t{256} << 10;
-}  // namespace
+constexpr size_t kMiB = size_t{1} << 20;
+// The sizes of PyTorch's CUDACachingAllocator.
+constexpr size_t kLargestSmall = kMiB;
+constexpr size_t kSmallSegment = 2 * kMiB;
+constexpr size_t kLargeSegment = 20 * kMiB;
+constexpr size_t kLeastOwnSegment = 10 * kMiB;
+constexpr size_t kLargestRest = kMiB;  // of a large block, that is not split off
 
-DeviceAllocator::DeviceAllocator(int device, cudaStream_t stream)
-    : device_(device), stream_(stream), caches_(env_int("FLOW_CUDA_CACHE", 1) != 0) {}
-
-size_t DeviceAllocator::rounded(size_t bytes) {
-  const size_t granules = std::max<size_t>((bytes + kGranule - 1) / kGranule, 1);
-  if (granules <= 8) return granules * kGranule;
-  const size_t quarter = std::bit_floor(granules - 1) / 4;
-  return (granules + quarter - 1) / quarter * quarter * kGranule;
+size_t round_up(size_t bytes, size_t multiple) {
+  return (bytes + multiple - 1) / multiple * multiple;
 }
 
-void* DeviceAllocator::from_device(size_t size) {
-  if (caches_ && size <= kLargestInSlab) {
-    if (slab_left_ < size) {
-      void* slab = nullptr;
-      if (cudaMalloc(&slab, kSlabBytes) != cudaSuccess) {
-        static_cast<void>(cudaGetLastError());
-        return nullptr;
-      }
-      slab_ = static_cast<std::byte*>(slab);
-      slab_left_ = kSlabBytes;
-    }
-    slab_left_ -= size;
-    return std::exchange(slab_, slab_ + size);
-  }
-  void* block = nullptr;
-  if (cudaMalloc(&block, size) == cudaSuccess) return block;
+size_t rounded(size_t bytes) {
+  return round_up(std::max<size_t>(bytes, 1), kGranule);
+}
+
+size_t segment_bytes(size_t size) {
+  if (size <= kLargestSmall) return kSmallSegment;
+  return size < kLeastOwnSegment ? kLargeSegment : round_up(size, 2 * kMiB);
+}
+
+void* take_segment(size_t bytes) {
+  void* memory = nullptr;
+  if (cudaMalloc(&memory, bytes) == cudaSuccess) return memory;
   static_cast<void>(cudaGetLastError());
   return nullptr;
 }
 
-void DeviceAllocator::collect_finished() {
-  std::erase_if(busy_, [&](Busy& busy) {
-    const bool is_over = std::all_of(busy.ends.begin(), busy.ends.end(), [](cudaEvent_t end) {
-      return cudaEventQuery(end) == cudaSuccess;
-    });
-    if (!is_over) return false;
-    for (cudaEvent_t end : busy.ends)
-      warn_if_failed(cudaEventDestroy(end), "cudaEventDestroy");
-    free_[busy.size].push_back(busy.block);
-    stats_.bytes_cached += static_cast<int64_t>(busy.size);
-    return true;
-  });
+}  // namespace
+
+bool DeviceAllocator::BySize::operator()(const Block* a, const Block* b) const {
+  return a->size != b->size ? a->size < b->size : std::less<>()(a->begin, b->begin);
 }
 
-void* DeviceAllocator::take(size_t size) {
-  if (!busy_.empty()) collect_finished();
-  const auto found = free_.find(size);
-  if (found == free_.end() || found->second.empty()) return nullptr;
-  void* block = found->second.back();
-  found->second.pop_back();
-  stats_.bytes_cached -= static_cast<int64_t>(size);
-  ++stats_.num_cache_hits;
-  return block;
+bool DeviceAllocator::BySize::operator()(const Block* a, size_t size) const {
+  return a->size < size;
+}
+
+DeviceAllocator::DeviceAllocator(int device, cudaStream_t stream,
+                                 std::function<void()> release_others)
+    : device_(device),
+      stream_(stream),
+      caches_(env_int("FLOW_CUDA_CACHE", 1) != 0),
+      release_others_(std::move(release_others)) {}
+
+// The new block is not among the free ones.
+DeviceAllocator::Block& DeviceAllocator::add_block(std::byte* begin, size_t size, bool is_large) {
+  auto made = std::make_unique<Block>();
+  made->begin = begin;
+  made->size = size;
+  made->is_large = is_large;
+  made->place = FreeBlocks{made.get()}.extract(made.get());
+  return *(blocks_[begin] = std::move(made));
+}
+
+void DeviceAllocator::remove_block(Block& block) noexcept {
+  blocks_.erase(block.begin);
+}
+
+// Returns a block that is no longer among the free ones; null: none is large enough.
+DeviceAllocator::Block* DeviceAllocator::take_free(size_t size) {
+  FreeBlocks& blocks = free_blocks(size > kLargestSmall);
+  const auto found = blocks.lower_bound(size);
+  if (found == blocks.end()) return nullptr;
+  Block& block = **found;
+  stats_.bytes_cached -= static_cast<int64_t>(block.size);
+  block.place = blocks.extract(found);
+  split(block, size);
+  return &block;
+}
+
+// If the device has no room for a whole segment, a block of its own may still fit.
+DeviceAllocator::Block* DeviceAllocator::take_new(size_t size) {
+  size_t taken = segment_bytes(size);
+  void* memory = take_segment(taken);
+  if (memory == nullptr && taken > size) memory = take_segment(taken = size);
+  if (memory == nullptr) return nullptr;
+  Block& block = add_block(static_cast<std::byte*>(memory), taken, size > kLargestSmall);
+  split(block, size);
+  return &block;
+}
+
+// Requires: the block is not among the free ones.
+void DeviceAllocator::split(Block& block, size_t size) {
+  const size_t rest_size = block.size - size;
+  if (rest_size < kGranule || (block.is_large && rest_size <= kLargestRest)) return;
+  Block& rest = add_block(block.begin + size, rest_size, block.is_large);
+  block.size = size;
+  rest.before = &block;
+  rest.after = std::exchange(block.after, &rest);
+  if (rest.after != nullptr) rest.after->before = &rest;
+  stats_.bytes_cached += static_cast<int64_t>(rest_size);
+  free_blocks(block.is_large).insert(std::move(rest.place));
+}
+
+// Requires: neither is among the free blocks.
+void DeviceAllocator::join(Block& block, Block& after) noexcept {
+  block.size += after.size;
+  block.after = after.after;
+  if (block.after != nullptr) block.after->before = &block;
+  remove_block(after);
+}
+
+void DeviceAllocator::count_allocated(size_t size) {
+  ++stats_.num_allocations;
+  stats_.bytes_in_use += static_cast<int64_t>(size);
+  stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);
+}
+
+void DeviceAllocator::check_limit(size_t bytes) const {
+  if (stats_.bytes_in_use <= limit_ - static_cast<int64_t>(rounded(bytes))) return;
+  throw OutOfMemory(str("[cuda] the request exceeds the memory limit of ", limit_,
+                        " bytes; received ", bytes, " bytes, with ", stats_.bytes_in_use,
+                        " bytes in use; free tensors or raise the limit"));
+}
+
+// Returns null if there is no room.
+void* DeviceAllocator::take(size_t bytes) {
+  const size_t size = rounded(bytes);
+  if (!caches_) {
+    void* memory = take_segment(std::max<size_t>(bytes, 1));
+    if (memory != nullptr) count_allocated(size);
+    return memory;
+  }
+  Block* block = take_free(size);
+  if (block != nullptr) {
+    ++stats_.num_cache_hits;
+  } else {
+    block = take_new(size);
+  }
+  if (block == nullptr) return nullptr;
+  count_allocated(block->size);
+  return block->begin;
 }
 
 void* DeviceAllocator::allocate(size_t bytes) {
-  const size_t size = rounded(bytes);
-  const auto signed_size = static_cast<int64_t>(size);
   std::unique_lock lock(mutex_);
-  if (stats_.bytes_in_use > limit_ - signed_size) {
-    const int64_t in_use = stats_.bytes_in_use;
-    throw OutOfMemory(str("[cuda] the request exceeds the memory limit of ", limit_,
-                          " bytes; received ", bytes, " bytes, with ", in_use,
-                          " bytes in use; free tensors or raise the limit"));
-  }
-  void* block = caches_ ? take(size) : from_device(std::max<size_t>(bytes, 1));
-  if (block == nullptr && caches_) block = from_device(size);
+  check_limit(bytes);
+  void* block = take(bytes);
   if (block == nullptr && caches_) {
     lock.unlock();
     release_cached();
     lock.lock();
-    block = from_device(size);
+    block = take(bytes);
+  }
+  if (block == nullptr && release_others_) {
+    lock.unlock();
+    release_others_();
+    lock.lock();
+    block = take(bytes);
   }
   if (block == nullptr) fail(bytes);
-  ++stats_.num_allocations;
-  stats_.bytes_in_use += signed_size;
-  stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);
   return block;
 }
 
@@ -108,41 +181,31 @@ void DeviceAllocator::fail(size_t bytes) const {
           "ranks, or free tensors"));
 }
 
-void DeviceAllocator::deallocate(void* block, size_t bytes) noexcept {
-  const size_t size = rounded(bytes);
+void DeviceAllocator::deallocate(void* memory, size_t bytes) noexcept {
   if (!caches_) {
-    // Work of any stream may still use the block.
-    warn_if_failed(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    warn_if_failed(cudaFree(block), "cudaFree");
-  }
-  const std::lock_guard lock(mutex_);
-  stats_.bytes_in_use -= static_cast<int64_t>(size);
-  if (!caches_) {
-    other_streams_.erase(block);
+    // Work on the stream may still use the block.
+    warn_if_failed(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+    warn_if_failed(cudaFree(memory), "cudaFree");
+    const std::lock_guard lock(mutex_);
+    stats_.bytes_in_use -= static_cast<int64_t>(rounded(bytes));
     return;
   }
-  const auto others = other_streams_.find(block);
-  if (others == other_streams_.end()) {
-    free_[size].push_back(block);
-    stats_.bytes_cached += static_cast<int64_t>(size);
-    return;
-  }
-  Busy busy{block, size, {}};
-  for (cudaStream_t stream : others->second) {
-    cudaEvent_t end = nullptr;
-    warn_if_failed(cudaEventCreateWithFlags(&end, cudaEventDisableTiming), "cudaEventCreate");
-    warn_if_failed(cudaEventRecord(end, stream), "cudaEventRecord");
-    busy.ends.push_back(end);
-  }
-  other_streams_.erase(others);
-  busy_.push_back(std::move(busy));
-}
-
-void DeviceAllocator::record_use(void* block, cudaStream_t stream) {
-  if (stream == stream_) return;
   const std::lock_guard lock(mutex_);
-  auto& streams = other_streams_[block];
-  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+  Block* block = blocks_.find(memory)->second.get();
+  FreeBlocks& blocks = free_blocks(block->is_large);
+  stats_.bytes_in_use -= static_cast<int64_t>(block->size);
+  stats_.bytes_cached += static_cast<int64_t>(block->size);
+  if (block->before != nullptr && block->before->is_free()) {
+    Block* before = block->before;
+    before->place = blocks.extract(before);
+    join(*before, *block);
+    block = before;
+  }
+  if (block->after != nullptr && block->after->is_free()) {
+    blocks.erase(block->after);
+    join(*block, *block->after);
+  }
+  blocks.insert(std::move(block->place));
 }
 
 AllocatorStats DeviceAllocator::stats() const {
@@ -155,18 +218,30 @@ void DeviceAllocator::reset_peak() {
   stats_.peak_bytes_in_use = stats_.bytes_in_use;
 }
 
+// The segments are taken out first, so that nothing can be queued that uses them while this waits.
 void DeviceAllocator::release_cached() {
-  FLOW_CUDA_CALL(cudaDeviceSynchronize());
-  const std::lock_guard lock(mutex_);
-  collect_finished();
-  for (auto& [size, blocks] : free_) {
-    if (size <= kLargestInSlab) continue;
-    for (void* block : blocks) {
-      FLOW_CUDA_CALL(cudaFree(block));
-      stats_.bytes_cached -= static_cast<int64_t>(size);
+  std::vector<void*> released;
+  {
+    const std::lock_guard lock(mutex_);
+    released.reserve(blocks_.size());
+    for (FreeBlocks& blocks : free_) {
+      for (auto it = blocks.begin(); it != blocks.end();) {
+        Block& block = **it;
+        if (!block.is_segment()) {
+          ++it;
+          continue;
+        }
+        it = blocks.erase(it);
+        released.push_back(block.begin);
+        stats_.bytes_cached -= static_cast<int64_t>(block.size);
+        remove_block(block);
+      }
     }
-    blocks.clear();
   }
+  if (released.empty()) return;
+  FLOW_CUDA_CALL(cudaStreamSynchronize(stream_));
+  for (void* segment : released)
+    FLOW_CUDA_CALL(cudaFree(segment));
 }
 
 void DeviceAllocator::set_limit(int64_t bytes) {

@@ -35,29 +35,47 @@ int make_current_index(int index) {
   return index;
 }
 
-// The devices of ended ranks, for reuse by new ranks.
-struct Idle {
+// The devices of all ranks of this process, so far.
+struct Devices {
   std::mutex mutex;
-  std::vector<RankDevice*> devices;
+  // Guarded by mutex.
+  std::vector<RankDevice*> all;
+  std::vector<RankDevice*> idle;  // of ended ranks, for reuse by new ranks
 };
 
-Idle& idle() {
-  static Idle& instance = *new Idle;  // never destroyed, as the devices in it
+Devices& devices() {
+  static Devices& instance = *new Devices;  // never destroyed, as the devices in it
   return instance;
 }
 
 RankDevice* acquire(int index) {
+  Devices& known = devices();
   {
-    Idle& all = idle();
-    const std::lock_guard lock(all.mutex);
-    for (auto it = all.devices.begin(); it != all.devices.end(); ++it) {
+    const std::lock_guard lock(known.mutex);
+    for (auto it = known.idle.begin(); it != known.idle.end(); ++it) {
       if ((*it)->index() != index) continue;
       RankDevice* device = *it;
-      all.devices.erase(it);
+      known.idle.erase(it);
       return device;
     }
   }
-  return new RankDevice(index);
+  auto* device = new RankDevice(index);
+  const std::lock_guard lock(known.mutex);
+  known.all.push_back(device);
+  known.idle.reserve(known.all.size());  // so that a rank's end takes no memory
+  return device;
+}
+
+// Empties the caches of the other ranks of this process that use the same device.
+void release_caches_beside(const RankDevice& own) {
+  std::vector<RankDevice*> others;
+  {
+    const std::lock_guard lock(devices().mutex);
+    others = devices().all;
+  }
+  for (RankDevice* other : others) {
+    if (other != &own && other->index() == own.index()) other->allocator().release_cached();
+  }
 }
 
 // A rank's device, selected or in use; stored in the rank's context.
@@ -76,9 +94,8 @@ class DeviceSlot {
     *device_->fault() = Fault();
     device_->allocator().set_limit(INT64_MAX);
     device_->allocator().reset_peak();
-    Idle& all = idle();
-    const std::lock_guard lock(all.mutex);
-    all.devices.push_back(device_);
+    const std::lock_guard lock(devices().mutex);
+    devices().idle.push_back(device_);
   }
 
   RankDevice& device(const RankIdentity& rank) {
@@ -138,7 +155,7 @@ RankDevice::RankDevice(int index)
       copy_(make_stream()),
       communication_(make_stream()),
       fault_(make_fault()),
-      allocator_(index, compute_),
+      allocator_(index, compute_, [this] { release_caches_beside(*this); }),
       uploads_(compute_) {}
 
 void RankDevice::make_current() const {

@@ -1,6 +1,6 @@
+#include <bit>
 #include <map>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "core/context.h"
@@ -16,28 +16,40 @@ namespace {
 class PinnedCache {
  public:
   void* allocate(size_t size) {
-    {
-      const std::lock_guard lock(mutex_);
-      std::vector<void*>& blocks = free_[size];
-      if (!blocks.empty()) {
-        void* block = blocks.back();
-        blocks.pop_back();
-        return block;
-      }
+    const std::lock_guard lock(mutex_);
+    Blocks& blocks = blocks_[size];
+    if (!blocks.free.empty()) {
+      void* block = blocks.free.back();
+      blocks.free.pop_back();
+      return block;
     }
     void* block = nullptr;
     FLOW_CUDA_CALL(cudaMallocHost(&block, size));
+    blocks.free.reserve(++blocks.count);  // so that freeing takes no memory
     return block;
   }
 
-  void deallocate(void* block, size_t size) {
+  void deallocate(void* block, size_t size) noexcept {
     const std::lock_guard lock(mutex_);
-    free_[size].push_back(block);
+    blocks_.find(size)->second.free.push_back(block);
+  }
+
+  // Four sizes for each power of two.
+  static size_t rounded(size_t bytes) {
+    constexpr size_t kLeast = 4096;
+    if (bytes <= kLeast) return kLeast;
+    const size_t quarter = std::bit_floor(bytes - 1) / 4;
+    return (bytes + quarter - 1) / quarter * quarter;
   }
 
  private:
+  struct Blocks {
+    std::vector<void*> free;
+    size_t count = 0;
+  };
+
   std::mutex mutex_;
-  std::map<size_t, std::vector<void*>> free_;  // guarded by mutex_
+  std::map<size_t, Blocks> blocks_;  // by size; guarded by mutex_
 };
 
 PinnedCache& pinned_cache() {
@@ -51,15 +63,13 @@ Ref<Storage> allocate_storage(RankContext& rank, DeviceType device, size_t bytes
   if (device == DeviceType::kCpu) return Storage::allocate(rank.allocator(), bytes);
   cuda::RankDevice& owner = cuda::rank_device(rank);
   void* block = owner.allocator().allocate(bytes);
-  return Storage::wrap(block, bytes, [&owner, bytes](void* freed) {
-    owner.make_current();
-    owner.allocator().deallocate(freed, bytes);
-  });
+  return Storage::wrap(
+      block, bytes, [&owner, bytes](void* freed) { owner.allocator().deallocate(freed, bytes); });
 }
 
 Ref<Storage> allocate_staging(RankContext& rank, size_t bytes) {
   cuda::rank_device(rank);  // creates the CUDA context to which pinned memory belongs
-  const size_t size = cuda::DeviceAllocator::rounded(bytes);
+  const size_t size = PinnedCache::rounded(bytes);
   void* block = pinned_cache().allocate(size);
   return Storage::wrap(block, bytes,
                        [size](void* freed) { pinned_cache().deallocate(freed, size); });

@@ -1,8 +1,8 @@
 // The allocator of device memory.
 #include <algorithm>
-#include <cstdlib>
+#include <map>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/device/cuda_allocator.h"
+#include "core/device/cuda_device.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
@@ -21,12 +22,6 @@ namespace flow {
 namespace {
 
 class CudaMemory : public CudaFixture {};
-
-// False if every tensor has an allocation of its own.
-bool reuses_memory() {
-  const char* const cache = std::getenv("FLOW_CUDA_CACHE");
-  return cache == nullptr || std::string_view(cache) != "0";
-}
 
 TEST_F(CudaMemory, CountsWhatIsInUseAndReusesWhatIsFreed) {
   if (!reuses_memory()) GTEST_SKIP() << "FLOW_CUDA_CACHE=0";
@@ -97,10 +92,121 @@ TEST_F(CudaMemory, TensorsOutliveTheRankThatMadeThem) {
   EXPECT_EQ(sum(kept).item(), 300);
 }
 
+// An allocator of its own and the addresses of its blocks.
+class CudaBlocks : public CudaMemory {
+ protected:
+  static constexpr size_t kMiB = size_t{1} << 20;
+
+  void SetUp() override {
+    CudaMemory::SetUp();
+    if (IsSkipped()) return;
+    if (!reuses_memory()) GTEST_SKIP() << "FLOW_CUDA_CACHE=0";
+    cuda::synchronize();
+    allocator_.emplace(cuda::current_device(),
+                       cuda::rank_device(*thread_state().context).compute_stream());
+  }
+
+  void TearDown() override {
+    if (!allocator_) return;
+    for (const auto& [block, bytes] : blocks_)
+      allocator_->deallocate(block, bytes);
+    EXPECT_EQ(allocator_->stats().bytes_in_use, 0);
+    allocator_->release_cached();
+    EXPECT_EQ(allocator_->stats().bytes_cached, 0);
+  }
+
+  std::byte* allocate(size_t bytes) {
+    auto* block = static_cast<std::byte*>(allocator_->allocate(bytes));
+    blocks_[block] = bytes;
+    return block;
+  }
+
+  void free(std::byte* block) {
+    allocator_->deallocate(block, blocks_.at(block));
+    blocks_.erase(block);
+  }
+
+  void release() { allocator_->release_cached(); }
+
+  AllocatorStats stats() const { return allocator_->stats(); }
+
+ private:
+  std::optional<cuda::DeviceAllocator> allocator_;
+  std::map<std::byte*, size_t> blocks_;
+};
+
+TEST_F(CudaBlocks, SmallOnesShareASegment) {
+  const std::byte* const a = allocate(1000);
+  const std::byte* const b = allocate(1);
+  const std::byte* const c = allocate(kMiB);
+
+  EXPECT_EQ(b - a, 1024);
+  EXPECT_EQ(c - b, 512);
+  EXPECT_EQ(stats().bytes_in_use, int64_t{1024 + 512 + kMiB});
+  EXPECT_EQ(stats().bytes_cached, int64_t{2 * kMiB} - stats().bytes_in_use);
+  EXPECT_EQ(stats().num_cache_hits, 2);
+}
+
+TEST_F(CudaBlocks, LargeOnesAreSplitAndJoined) {
+  std::byte* const a = allocate(4 * kMiB);
+  std::byte* const b = allocate(5 * kMiB);
+  std::byte* const c = allocate(6 * kMiB);
+  EXPECT_EQ(b - a, 4 * kMiB);
+  EXPECT_EQ(c - b, 5 * kMiB);
+  EXPECT_EQ(stats().bytes_cached, int64_t{5 * kMiB});
+
+  free(a);
+  free(c);
+  free(b);  // joined with both neighbours, and with the rest
+  EXPECT_EQ(stats().bytes_cached, int64_t{20 * kMiB});
+
+  EXPECT_EQ(allocate(18 * kMiB), a);
+  EXPECT_EQ(allocate(2 * kMiB), a + 18 * kMiB);
+  EXPECT_EQ(stats().bytes_cached, 0);
+}
+
+TEST_F(CudaBlocks, TheSmallestThatFitsIsTaken) {
+  std::byte* const a = allocate(6 * kMiB);
+  allocate(2 * kMiB);
+  std::byte* const b = allocate(4 * kMiB);
+  allocate(8 * kMiB);
+  free(a);
+  free(b);
+
+  EXPECT_EQ(allocate(3 * kMiB), b);
+  EXPECT_EQ(allocate(3 * kMiB), a);
+}
+
+TEST_F(CudaBlocks, ARestOfAMiBStaysWithALargeOne) {
+  std::byte* const a = allocate(12 * kMiB);
+  free(a);
+
+  EXPECT_EQ(allocate(11 * kMiB), a);
+
+  EXPECT_EQ(stats().bytes_in_use, int64_t{12 * kMiB});
+  EXPECT_EQ(stats().bytes_cached, 0);
+}
+
+TEST_F(CudaBlocks, SegmentsInUseAreNotReleased) {
+  std::byte* const small = allocate(100);
+  std::byte* const large = allocate(3 * kMiB);
+  free(allocate(30 * kMiB));
+  EXPECT_EQ(stats().bytes_cached, int64_t{(2 + 20 + 30 - 3) * kMiB} - 512);
+
+  cuda::synchronize();
+  release();
+
+  EXPECT_EQ(stats().bytes_cached, int64_t{(2 + 20 - 3) * kMiB} - 512);
+  free(small);
+  free(large);
+  release();
+  EXPECT_EQ(stats().bytes_cached, 0);
+}
+
 TEST_F(CudaMemory, WithoutACacheEveryBlockIsItsOwn) {
-  setenv("FLOW_CUDA_CACHE", "0", 1);
-  cuda::DeviceAllocator allocator(cuda::current_device(), nullptr);
-  unsetenv("FLOW_CUDA_CACHE");
+  const WithoutCache without_cache;
+  cuda::DeviceAllocator allocator(cuda::current_device(),
+                                  cuda::rank_device(*thread_state().context).compute_stream());
 
   for (int i = 0; i < 2; ++i)
     allocator.deallocate(allocator.allocate(100), 100);

@@ -43,6 +43,7 @@ void register_sort_cuda(KernelTable& table);
 void register_special_cuda(KernelTable& table);
 void register_statistics_cuda(KernelTable& table);
 void register_ternary_cuda(KernelTable& table);
+void register_to_device_cuda(KernelTable& table);
 void register_trigonometry_cuda(KernelTable& table);
 void register_unary_cuda(KernelTable& table);
 void register_update_cuda(KernelTable& table);
@@ -88,6 +89,7 @@ void register_cuda_kernels(KernelTable& table) {
   ops::register_special_cuda(table);
   ops::register_statistics_cuda(table);
   ops::register_ternary_cuda(table);
+  ops::register_to_device_cuda(table);
   ops::register_trigonometry_cuda(table);
   ops::register_unary_cuda(table);
   ops::register_update_cuda(table);

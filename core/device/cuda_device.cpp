@@ -92,6 +92,7 @@ class DeviceSlot {
     warn_if_failed(cudaStreamSynchronize(device_->copy_stream()), "cudaStreamSynchronize");
     warn_if_failed(cudaStreamSynchronize(device_->communication_stream()), "cudaStreamSynchronize");
     *device_->fault() = Fault();
+    device_->ring().release();
     device_->allocator().set_limit(INT64_MAX);
     device_->allocator().reset_peak();
     const std::lock_guard lock(devices().mutex);
@@ -156,7 +157,7 @@ RankDevice::RankDevice(int index)
       communication_(make_stream()),
       fault_(make_fault()),
       allocator_(index, compute_, [this] { release_caches_beside(*this); }),
-      uploads_(compute_) {}
+      ring_(compute_) {}
 
 void RankDevice::make_current() const {
   make_current_index(index_);

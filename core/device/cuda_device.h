@@ -8,7 +8,7 @@
 
 #include "core/context.h"
 #include "core/device/cuda_allocator.h"
-#include "core/device/cuda_upload.h"
+#include "core/device/cuda_ring.h"
 
 namespace flow::cuda {
 
@@ -42,7 +42,7 @@ class RankDevice {
   DeviceAllocator& allocator() { return allocator_; }
 
   // Queues on the compute stream.
-  UploadRing& uploads() { return uploads_; }
+  PinnedRing& ring() { return ring_; }
 
   // Makes this device the calling thread's current CUDA device.
   void make_current() const;
@@ -62,7 +62,7 @@ class RankDevice {
   cudaStream_t communication_;
   Fault* fault_;
   DeviceAllocator allocator_;
-  UploadRing uploads_;
+  PinnedRing ring_;
 };
 
 // Returns the device of a rank and makes it current on the calling thread. The first call selects

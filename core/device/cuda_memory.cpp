@@ -1,4 +1,6 @@
 #include <bit>
+#include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -25,6 +27,7 @@ class PinnedCache {
     }
     void* block = nullptr;
     FLOW_CUDA_CALL(cudaMallocHost(&block, size));
+    begins_[static_cast<std::byte*>(block)] = size;
     blocks.free.reserve(++blocks.count);  // so that freeing takes no memory
     return block;
   }
@@ -32,6 +35,15 @@ class PinnedCache {
   void deallocate(void* block, size_t size) noexcept {
     const std::lock_guard lock(mutex_);
     blocks_.find(size)->second.free.push_back(block);
+  }
+
+  bool has(const void* address) const {
+    const std::lock_guard lock(mutex_);
+    const auto* byte = static_cast<const std::byte*>(address);
+    const auto next = begins_.upper_bound(byte);
+    if (next == begins_.begin()) return false;
+    const auto& [begin, size] = *std::prev(next);
+    return byte < begin + size;
   }
 
   // Four sizes for each power of two.
@@ -48,13 +60,36 @@ class PinnedCache {
     size_t count = 0;
   };
 
-  std::mutex mutex_;
-  std::map<size_t, Blocks> blocks_;  // by size; guarded by mutex_
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  std::map<size_t, Blocks> blocks_;            // by size
+  std::map<const std::byte*, size_t> begins_;  // of all blocks
 };
 
 PinnedCache& pinned_cache() {
   static PinnedCache& instance = *new PinnedCache;  // never destroyed: static tensors may use it
   return instance;
+}
+
+void copy_up(cuda::RankDevice& own, void* target, const void* source, size_t bytes) {
+  // Pinned memory needs no way through the ring, but the caller may change it when this returns.
+  if (bytes <= cuda::PinnedRing::kSlotBytes || !pinned_cache().has(source)) {
+    return own.ring().upload(target, source, bytes);
+  }
+  FLOW_CUDA_CALL(
+      cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, own.compute_stream()));
+  FLOW_CUDA_CALL(cudaStreamSynchronize(own.compute_stream()));
+}
+
+void copy_down(cuda::RankDevice& own, void* target, const void* source, size_t bytes) {
+  if (pinned_cache().has(target)) {
+    FLOW_CUDA_CALL(
+        cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, own.compute_stream()));
+    FLOW_CUDA_CALL(cudaStreamSynchronize(own.compute_stream()));
+  } else {
+    own.ring().download(target, source, bytes);
+  }
+  own.throw_fault();
 }
 
 }  // namespace
@@ -78,17 +113,21 @@ Ref<Storage> allocate_staging(RankContext& rank, size_t bytes) {
 void copy_bytes(RankContext& rank, void* target, DeviceType target_device, const void* source,
                 DeviceType source_device, size_t bytes) {
   if (bytes == 0) return;
-  cuda::RankDevice& owner = cuda::rank_device(rank);
-  const cudaStream_t stream = owner.compute_stream();
-  const bool goes_up = target_device == DeviceType::kCuda && source_device == DeviceType::kCpu;
-  if (goes_up && bytes <= cuda::UploadRing::kMostBytes) {
-    return owner.uploads().copy(target, source, bytes);
+  const bool to_host = target_device == DeviceType::kCpu;
+  const bool from_host = source_device == DeviceType::kCpu;
+  if (to_host && from_host) {
+    std::memcpy(target, source, bytes);
+    return;
   }
-  FLOW_CUDA_CALL(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream));
-  const bool is_on_device = target_device == DeviceType::kCuda && source_device == target_device;
-  if (is_on_device) return;
-  FLOW_CUDA_CALL(cudaStreamSynchronize(stream));
-  if (target_device == DeviceType::kCpu) owner.throw_fault();
+  cuda::RankDevice& own = cuda::rank_device(rank);
+  if (from_host) {
+    copy_up(own, target, source, bytes);
+  } else if (to_host) {
+    copy_down(own, target, source, bytes);
+  } else {
+    FLOW_CUDA_CALL(
+        cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, own.compute_stream()));
+  }
 }
 
 void synchronize_device(RankContext& rank, DeviceType device) {

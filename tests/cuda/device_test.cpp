@@ -51,6 +51,35 @@ TEST_F(CudaTensor, MovesThereAndBack) {
   EXPECT_EQ(there.t().to("cpu").to_vector<float>(), (Floats{1, 3, 2, 4}));
 }
 
+// In the emulator each copy has many more pieces than the pinned memory has room for.
+TEST_F(CudaTensor, MovesStridedTensorsOfManyPieces) {
+  const Tensor numbers = arange(210 * 77, {.dtype = DType::kFloat64}).reshape({7, 30, 77});
+  for (const DType dtype : {DType::kFloat64, DType::kFloat32, DType::kBFloat16, DType::kUInt8}) {
+    const Tensor host = cast(remainder(numbers, 251), dtype);
+    const Tensor there = host.to("cuda");
+    const auto views = [](const Tensor& x) {
+      return std::vector<Tensor>{x,
+                                 x.transpose(0, 2),
+                                 x.transpose(1, 2),
+                                 x.permute({2, 0, 1}),
+                                 x.narrow(2, 5, 60),
+                                 x.narrow(1, 3, 20).transpose(0, 1),
+                                 x.select(2, 70),
+                                 x.narrow(0, 2, 1).expand({4, 30, 77})};
+    };
+    const std::vector<Tensor> on_host = views(host);
+    const std::vector<Tensor> on_device = views(there);
+    for (size_t i = 0; i < on_host.size(); ++i) {
+      const std::vector<double> expected = cast(on_host[i], DType::kFloat64).to_vector<double>();
+      EXPECT_EQ(cast(on_host[i].to("cuda").to("cpu"), DType::kFloat64).to_vector<double>(),
+                expected)
+          << dtype << ", to the device, view " << i;
+      EXPECT_EQ(cast(on_device[i].to("cpu"), DType::kFloat64).to_vector<double>(), expected)
+          << dtype << ", to the host, view " << i;
+    }
+  }
+}
+
 TEST_F(CudaTensor, AnEarlierCopyDoesNotSeeLaterWritesToItsSource) {
   const Tensor host = ones({1000});
 

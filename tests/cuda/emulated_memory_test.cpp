@@ -1,20 +1,25 @@
-// What only an emulated device can show of its memory: shortage.
+// What only an emulated device can show of its memory: shortage, and what a rank leaves.
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "core/device/cuda.h"
+#include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/reduce/reduce.h"
 #include "tests/cuda/cuda_fixture.h"
 
 namespace flow {
 
 namespace {
+
+using Floats = std::vector<float>;
 
 constexpr size_t kMiB = size_t{1} << 20;
 const TensorOptions kOnDevice{.device = "cuda"};
@@ -28,6 +33,24 @@ struct MemoryLimit {
   MemoryLimit(const MemoryLimit&) = delete;
   MemoryLimit& operator=(const MemoryLimit&) = delete;
 };
+
+TEST(CudaRing, IsFreedWhenItsRankEnds) {
+  const auto upload = [] {
+    run_ranks(1, [] {
+      const size_t before = cuda_emulator::pinned_bytes();
+      EXPECT_EQ(sum(tensor(Floats(5000, 1), {5000}).to("cuda")).item(), 5000);
+      EXPECT_GE(cuda_emulator::pinned_bytes(), before + cuda::PinnedRing::kSlotBytes);
+    });
+  };
+  upload();  // makes what the next rank of the device uses again
+  const size_t before = cuda_emulator::pinned_bytes();
+
+  upload();
+
+  EXPECT_EQ(cuda_emulator::pinned_bytes(), before);
+}
+
+// ---- shortage
 
 class CudaShortage : public testing::Test {
  protected:

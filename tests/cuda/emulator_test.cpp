@@ -177,6 +177,24 @@ TEST(CudaEmulator, SmallCopiesToTheDeviceAreNotWaitedFor) {
   EXPECT_TRUE(has_run);
 }
 
+// As long as the pinned memory has room.
+TEST(CudaEmulator, CopiesOfSeveralPiecesAreNotWaitedFor) {
+  const Tensor host = arange(600).reshape({20, 30});  // 4,800 bytes
+  static_assert(600 * sizeof(int64_t) > cuda::PinnedRing::kSlotBytes);
+  for (const Tensor& x : {host, host.t()}) {
+    cuda::synchronize();
+    bool has_run = false;
+    FLOW_CUDA_CALL(cuda_emulator::enqueue(stream(), [&] { has_run = true; }));
+    const std::vector<int64_t> expected = x.contiguous().to_vector<int64_t>();
+
+    const Tensor there = x.to("cuda");
+
+    EXPECT_FALSE(has_run);
+    EXPECT_EQ(there.to_vector<int64_t>(), expected);
+    EXPECT_TRUE(has_run);
+  }
+}
+
 // Together they have several times the bytes of the memory that they pass through.
 TEST(CudaEmulator, ManySmallCopiesKeepTheirValues) {
   constexpr size_t kCount = 10000;

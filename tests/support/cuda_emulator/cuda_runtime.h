@@ -13,6 +13,9 @@
 
 #include "device_code.h"
 
+// Pieces of copies and sums are smaller, so that small tests have many.
+#define FLOW_CUDA_EMULATED 1
+
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
@@ -103,6 +106,9 @@ namespace cuda_emulator {
 // Sets the memory of all devices together; allocations beyond it fail. For tests of running out of
 // memory.
 void set_device_memory(size_t bytes);
+
+// The pinned host memory that is allocated.
+size_t pinned_bytes();
 
 // Whether products are refused, as by a library that has no algorithm for them. Default: false.
 void refuse_products(bool refuses);

@@ -120,6 +120,14 @@ void set_device_memory(size_t bytes) {
   memory().limit = bytes;
 }
 
+size_t pinned_bytes() {
+  const std::lock_guard lock(memory().mutex);
+  size_t sum = 0;
+  for (const auto& [block, size] : memory().pinned)
+    sum += size;
+  return sum;
+}
+
 void report_failure(cudaError_t error) {
   if (error != cudaSuccess) memory().failure = error;
 }

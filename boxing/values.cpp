@@ -4,6 +4,7 @@
 
 #include "boxing/layout.h"
 #include "boxing/redistribute.h"
+#include "core/context.h"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/error.h"
@@ -24,7 +25,8 @@ Tensor Tensor::full(Site site) const {
 
 Tensor Tensor::to(std::string_view device_name, Site site) const {
   const DeviceType wanted = use_device(device_name);
-  if (wanted == device()) return *this;
+  const bool is_there = is_global() || !is_elsewhere(*thread_state().context, impl());
+  if (wanted == device() && is_there) return *this;
   if (wanted != DeviceType::kCpu && !cuda::is_built()) {
     throw Unsupported(str("[to] this build cannot move tensors to ", wanted, "; received ", meta(),
                           "; configure with -DFLOW_CUDA=ON"),

@@ -247,7 +247,10 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   } else {
     Ref<Storage> copy;
     if (meta.device != DeviceType::kCpu) {
-      copy = host_copy(*thread_state().context, {strided.impl().data(), &meta});
+      RankContext& rank = *thread_state().context;
+      OthersMemory others(rank);
+      others.add(strided.impl(), "print", Site::none(), OthersMemory::Where::kAnywhere);
+      copy = host_copy(rank, {strided.impl().data(), &meta});
     }
     const Part part{copy ? copy->data() : strided.impl().data(), meta.dtype, meta.local_shape,
                     meta.strides, meta.local_numel > kThreshold};

@@ -15,6 +15,7 @@
 #include "eager/chooser.h"
 #include "eager/run_kernel.h"
 #include "ops/creation/copy.h"
+#include "ops/creation/copy_op.h"
 #include "ops/creation/creation_op.h"
 
 namespace flow::eager {
@@ -84,6 +85,16 @@ void separate_overlaps(const Call& call, PreparedInputs& inputs) {
                              written.offset + extent_of(*written.meta) <= read.offset;
       if (!same_view && !are_apart) inputs.replace(i, copy_of_memory(input));
     }
+  }
+}
+
+// Only a copy may read the memory of another device.
+void use_memory(const Call& call, const PreparedInputs& inputs, OthersMemory& others) {
+  const bool is_copy = &call.op == &ops::kToDevice;
+  for (const Tensor* input : inputs.span()) {
+    if (!input->defined()) continue;
+    others.add(input->impl(), call.op.name, call.site,
+               is_copy ? OthersMemory::Where::kAnywhere : OthersMemory::Where::kHere);
   }
 }
 
@@ -237,7 +248,9 @@ void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outpu
     case KernelCall::Kind::kView:
       outputs[0] = make_view(call, kernel, *inputs.span()[0]);
       break;
-    case KernelCall::Kind::kKernel:
+    case KernelCall::Kind::kKernel: {
+      OthersMemory others(*thread_state().context);
+      use_memory(call, inputs, others);
       if (call.mutates != 0) separate_overlaps(call, inputs);
       if (kernel.moves_numbers) [[unlikely]]
         move_numbers(call, kernel, inputs);
@@ -245,6 +258,7 @@ void EagerInterpreter::run(const Call& call, const Decision& base, Tensor* outpu
       if (checks_replicas_) [[unlikely]]
         check_results(call, {outputs, kernel.outputs.size()});
       break;
+    }
   }
   if (decision.links_view) [[unlikely]]
     link_view(call, outputs[0]);

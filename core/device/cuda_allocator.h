@@ -23,7 +23,8 @@ namespace flow::cuda {
 // large blocks. A freed block is joined with its free neighbours.
 //
 // All blocks belong to one stream. A freed block may be handed out again immediately: work that was
-// queued on the stream before finishes before the work that the new owner queues.
+// queued on the stream before finishes before the work that the new owner queues. Who uses a block
+// on another stream makes this stream wait for that (OthersMemory of core/device/device_memory.h).
 //
 // With FLOW_CUDA_CACHE=0 it caches nothing: every block is an allocation of the device of just the
 // size that was asked for. Thread safe.
@@ -32,9 +33,17 @@ class DeviceAllocator {
   // `release_others` empties the caches of others that use the device. It is called when there is
   // no room, without a lock.
   DeviceAllocator(int device, cudaStream_t stream, std::function<void()> release_others = {});
+  ~DeviceAllocator();
 
   DeviceAllocator(const DeviceAllocator&) = delete;
   DeviceAllocator& operator=(const DeviceAllocator&) = delete;
+
+  int device() const { return device_; }
+
+  cudaStream_t stream() const { return stream_; }
+
+  // The allocator of the memory at this address; null if it is none of this process's ranks.
+  static const DeviceAllocator* owner_of(const void* address);
 
   // The block is 512-byte aligned. If neither the cache nor the device has room, it empties its own
   // cache, then those of the others, and at last throws OutOfMemory with the statistics. Requires:
@@ -84,6 +93,8 @@ class DeviceAllocator {
   void remove_block(Block& block) noexcept;
   Block* take_free(size_t size);
   Block* take_new(size_t size);
+  void* take_segment(size_t bytes);
+  static cudaError_t free_segment(void* segment) noexcept;
   void split(Block& block, size_t size);
   void join(Block& block, Block& after) noexcept;
   void* take(size_t bytes);

@@ -26,12 +26,18 @@ Fault* make_fault() {
   return new (memory) Fault;
 }
 
-int make_current_index(int index) {
-  thread_local int current = -1;
-  if (current != index) {
-    FLOW_CUDA_CALL(cudaSetDevice(index));
-    current = index;
-  }
+// The calling thread's device; -1: not set yet.
+thread_local int current_index = -1;
+
+cudaError_t make_current_index(int index) noexcept {
+  if (current_index == index) return cudaSuccess;
+  const cudaError_t result = cudaSetDevice(index);
+  if (result == cudaSuccess) current_index = index;
+  return result;
+}
+
+int made_current(int index) {
+  check(make_current_index(index), "cudaSetDevice");
   return index;
 }
 
@@ -151,7 +157,7 @@ RankContext& this_rank() {
 }  // namespace
 
 RankDevice::RankDevice(int index)
-    : index_(make_current_index(index)),
+    : index_(made_current(index)),
       compute_(make_stream()),
       copy_(make_stream()),
       communication_(make_stream()),
@@ -160,7 +166,7 @@ RankDevice::RankDevice(int index)
       ring_(compute_) {}
 
 void RankDevice::make_current() const {
-  make_current_index(index_);
+  made_current(index_);
 }
 
 void RankDevice::synchronize() const {
@@ -187,15 +193,21 @@ RankDevice& rank_device(RankContext& rank) {
   return device;
 }
 
-void order_streams(cudaStream_t first, cudaStream_t second) {
+cudaError_t order_work(const DeviceAllocator& first, const DeviceAllocator& second) noexcept {
+  const int outer = current_index;
   cudaEvent_t reached = nullptr;
-  FLOW_CUDA_CALL(cudaEventCreateWithFlags(&reached, cudaEventDisableTiming));
-  const cudaError_t recorded = cudaEventRecord(reached, first);
-  const cudaError_t waits = cudaStreamWaitEvent(second, reached, 0);
+  // An event is recorded on streams of its own device only.
+  cudaError_t result = make_current_index(first.device());
+  if (result == cudaSuccess) result = cudaEventCreateWithFlags(&reached, cudaEventDisableTiming);
+  if (result == cudaSuccess) result = cudaEventRecord(reached, first.stream());
+  if (result == cudaSuccess) result = cudaStreamWaitEvent(second.stream(), reached, 0);
   // CUDA frees the event after it is reached.
-  warn_if_failed(cudaEventDestroy(reached), "cudaEventDestroy");
-  check(recorded, "cudaEventRecord");
-  check(waits, "cudaStreamWaitEvent");
+  if (reached != nullptr) warn_if_failed(cudaEventDestroy(reached), "cudaEventDestroy");
+  if (outer >= 0) {
+    const cudaError_t restored = make_current_index(outer);
+    if (result == cudaSuccess) result = restored;
+  }
+  return result;
 }
 
 cudaStream_t stream_of(const KernelContext& ctx) {

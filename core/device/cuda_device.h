@@ -9,6 +9,7 @@
 #include "core/context.h"
 #include "core/device/cuda_allocator.h"
 #include "core/device/cuda_ring.h"
+#include "core/storage.h"
 
 namespace flow::cuda {
 
@@ -70,7 +71,11 @@ class RankDevice {
 // Throws Unsupported if there is no device.
 RankDevice& rank_device(RankContext& rank);
 
-// Work queued later on `second` waits for the work that is queued on `first` now.
-void order_streams(cudaStream_t first, cudaStream_t second);
+// Work queued later on the stream of `second` waits for the work that is queued on that of `first`
+// now. Leaves the thread's current device as it is.
+cudaError_t order_work(const DeviceAllocator& first, const DeviceAllocator& second) noexcept;
+
+// Queues a copy of memory of another device to the rank's; null if `source` is already there.
+Ref<Storage> copy_of_elsewhere(RankContext& rank, const void* source, size_t bytes);
 
 }  // namespace flow::cuda

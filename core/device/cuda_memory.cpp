@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
 #include "core/device/device_memory.h"
+#include "core/error.h"
 
 namespace flow {
 
@@ -71,6 +73,25 @@ PinnedCache& pinned_cache() {
   return instance;
 }
 
+int device_of(const void* memory) {
+  cudaPointerAttributes attributes = {};
+  FLOW_CUDA_CALL(cudaPointerGetAttributes(&attributes, memory));
+  return attributes.device;
+}
+
+// Queues a copy between places in device memory, one of which may be that of another device.
+void copy_within_devices(const cuda::RankDevice& own, void* target, const void* source,
+                         size_t bytes) {
+  const int to = device_of(target);
+  const int from = device_of(source);
+  if (to == from) {
+    FLOW_CUDA_CALL(
+        cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, own.compute_stream()));
+  } else {
+    FLOW_CUDA_CALL(cudaMemcpyPeerAsync(target, to, source, from, bytes, own.compute_stream()));
+  }
+}
+
 void copy_up(cuda::RankDevice& own, void* target, const void* source, size_t bytes) {
   // Pinned memory needs no way through the ring, but the caller may change it when this returns.
   if (bytes <= cuda::PinnedRing::kSlotBytes || !pinned_cache().has(source)) {
@@ -122,12 +143,48 @@ void copy_bytes(RankContext& rank, void* target, DeviceType target_device, const
   cuda::RankDevice& own = cuda::rank_device(rank);
   if (from_host) {
     copy_up(own, target, source, bytes);
-  } else if (to_host) {
-    copy_down(own, target, source, bytes);
+  } else if (!to_host) {
+    copy_within_devices(own, target, source, bytes);
+  } else if (const Ref<Storage> here = cuda::copy_of_elsewhere(rank, source, bytes)) {
+    copy_down(own, target, here->data(), bytes);
   } else {
-    FLOW_CUDA_CALL(
-        cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, own.compute_stream()));
+    copy_down(own, target, source, bytes);
   }
+}
+
+Ref<Storage> cuda::copy_of_elsewhere(RankContext& rank, const void* source, size_t bytes) {
+  RankDevice& own = rank_device(rank);
+  if (bytes == 0 || device_of(source) == own.index()) return {};
+  Ref<Storage> here = allocate_storage(rank, DeviceType::kCuda, bytes);
+  copy_within_devices(own, here->data(), source, bytes);
+  return here;
+}
+
+bool is_elsewhere(RankContext& rank, const TensorImpl& tensor) {
+  if (tensor.meta->device == DeviceType::kCpu || !tensor.storage) return false;
+  const cuda::DeviceAllocator* owner = cuda::DeviceAllocator::owner_of(tensor.storage->data());
+  return owner != nullptr && owner->device() != cuda::rank_device(rank).index();
+}
+
+void OthersMemory::order(const TensorImpl& tensor, const char* op, Site site, Where where) {
+  const cuda::DeviceAllocator* owner = cuda::DeviceAllocator::owner_of(tensor.storage->data());
+  const cuda::DeviceAllocator& own = cuda::rank_device(rank_).allocator();
+  if (owner == nullptr || owner == &own) return;
+  if (where == Where::kHere && owner->device() != own.device()) {
+    throw InvalidArgument(
+        str("[", op, "] a tensor is in the memory of device cuda:", owner->device(),
+            ", but this rank computes on cuda:", own.device(), "; copy it with to(\"cuda\") first"),
+        site);
+  }
+  if (std::find(owners_.begin(), owners_.end(), owner) != owners_.end()) return;
+  own_ = &own;
+  owners_.push_back(owner);
+  cuda::check(cuda::order_work(*owner, own), "cudaStreamWaitEvent");
+}
+
+void OthersMemory::release() noexcept {
+  for (const cuda::DeviceAllocator* owner : owners_)
+    cuda::warn_if_failed(cuda::order_work(*own_, *owner), "cudaStreamWaitEvent");
 }
 
 void synchronize_device(RankContext& rank, DeviceType device) {

@@ -30,6 +30,15 @@ void copy_bytes(RankContext& /*rank*/, void* target, DeviceType /*target_device*
   if (bytes > 0) std::memcpy(target, source, bytes);
 }
 
+bool is_elsewhere(RankContext& /*rank*/, const TensorImpl& /*tensor*/) {
+  return false;
+}
+
+void OthersMemory::order(const TensorImpl& /*tensor*/, const char* /*op*/, Site /*site*/,
+                         Where /*where*/) {}
+
+void OthersMemory::release() noexcept {}
+
 void synchronize_device(RankContext& /*rank*/, DeviceType /*device*/) {}
 
 DeviceMark DeviceMark::now(RankContext& /*rank*/) {

@@ -97,20 +97,26 @@ void CompiledStep::find_statistics() {
 }
 
 void CompiledStep::keep_statistics() {
+  RankContext& rank = *thread_state().context;
+  OthersMemory others(rank);
   for (Statistic& statistic : statistics_) {
     TensorImpl& impl = captures_[statistic.capture].impl();
     make_writable(impl);
+    others.add(impl, "graph", Site::none());
     statistic.before.resize(impl.meta->local_bytes());
-    copy_bytes(*thread_state().context, statistic.before.data(), DeviceType::kCpu, impl.data(),
-               impl.meta->device, statistic.before.size());
+    copy_bytes(rank, statistic.before.data(), DeviceType::kCpu, impl.data(), impl.meta->device,
+               statistic.before.size());
   }
 }
 
 void CompiledStep::restore_statistics() {
+  RankContext& rank = *thread_state().context;
+  OthersMemory others(rank);
   for (const Statistic& statistic : statistics_) {
     TensorImpl& impl = captures_[statistic.capture].impl();
-    copy_bytes(*thread_state().context, impl.data(), impl.meta->device, statistic.before.data(),
-               DeviceType::kCpu, statistic.before.size());
+    others.add(impl, "graph", Site::none());
+    copy_bytes(rank, impl.data(), impl.meta->device, statistic.before.data(), DeviceType::kCpu,
+               statistic.before.size());
   }
 }
 

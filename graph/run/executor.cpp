@@ -286,7 +286,7 @@ std::byte* data_of(const Tensor& tensor, bool is_written) {
 
 }  // namespace
 
-void Executor::bind(std::span<const Tensor> externals) {
+void Executor::bind(std::span<const Tensor> externals, OthersMemory& others) {
   FLOW_ASSERT(externals.size() == externals_.size(), "the program has ", externals_.size(),
               " externals, ", externals.size(), " are given");
   for (size_t i = 0; i < externals_.size(); ++i) {
@@ -304,6 +304,7 @@ void Executor::bind(std::span<const Tensor> externals) {
   for (size_t i = 0; i < externals_.size(); ++i) {
     External& external = externals_[i];
     if (!external.meta->is_held) continue;
+    others.add(externals[i].impl(), "graph", Site::none());
     std::byte* data = data_of(externals[i], external.is_written);
     if (data == external.data) continue;
     external.data = data;
@@ -338,7 +339,8 @@ void Executor::run(std::span<const Tensor> externals) {
   drawn_before_ = rank_.generator().state();
   is_running_ = true;
   bind_arena();
-  bind(externals);
+  OthersMemory others(rank_);
+  bind(externals, others);
   times_ = {};
   read_guard_ = kNoBuffer;
   num_sends_ = 0;

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "core/device/device_memory.h"
 #include "core/generator.h"
 #include "core/tensor.h"
 #include "graph/program/program.h"
@@ -113,7 +114,7 @@ class Executor {
 
   // Reserves the arena, and moves the views in it if it is somewhere else than in the last run.
   void bind_arena();
-  void bind(std::span<const Tensor> externals);
+  void bind(std::span<const Tensor> externals, OthersMemory& others);
   // The next run of each block moves its views.
   void unbind_blocks();
   // Moves the views of a block to a micro-batch.

@@ -1,5 +1,7 @@
 #include "ops/creation/copy.h"
 
+#include "core/context.h"
+#include "core/device/device_memory.h"
 #include "core/dispatch.h"
 #include "core/view_link.h"
 #include "ops/creation/copy_op.h"
@@ -144,7 +146,9 @@ Tensor Tensor::contiguous(Site site) const {
 }
 
 const Tensor& InPlaceMethods::copy_(const TensorArg& source) const {
-  if (source->device() != self().device() && !source->is_global() && !self().is_global()) {
+  const bool is_apart =
+      source->device() != self().device() || is_elsewhere(*thread_state().context, source->impl());
+  if (is_apart && !source->is_global() && !self().is_global()) {
     const Tensor moved = to_device(source, self().device());
     dispatch(ops::kCopy, {&self(), &moved}, source.site());
     return self();

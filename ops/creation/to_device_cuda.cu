@@ -1,5 +1,5 @@
-// Copies between host memory and a device, in pieces through pinned memory. A strided tensor is
-// made contiguous where it is stored, piece by piece.
+// Copies between host memory and a device, and from other devices, in pieces through pinned memory.
+// A strided tensor is made contiguous where it is stored, piece by piece.
 #include "core/context.h"
 #include "core/device/cuda_device.h"
 #include "core/device/device_memory.h"
@@ -87,6 +87,7 @@ void copy_up(const KernelContext& ctx) {
   });
 }
 
+// x is in the memory of the rank's device.
 void copy_down(const KernelContext& ctx, const std::byte* x) {
   cuda::RankDevice& own = cuda::rank_device(ctx.rank);
   const size_t bytes = ctx.in(0).meta->local_bytes();
@@ -111,8 +112,11 @@ void to_device(const KernelContext& ctx) {
                       y.meta->local_bytes());
   }
   if (x.meta->device == DeviceType::kCpu) return copy_up(ctx);
-  if (y.meta->device == DeviceType::kCpu) return copy_down(ctx, x.data);
-  pack_on_device(ctx, 0, x.numel(), y.data, x.data);
+  const size_t spanned = static_cast<size_t>(extent_of(*x.meta)) * dtype_size(x.meta->dtype);
+  const Ref<Storage> here = cuda::copy_of_elsewhere(ctx.rank, x.data, spanned);
+  const std::byte* const data = here ? here->data() : x.data;
+  if (y.meta->device == DeviceType::kCpu) return copy_down(ctx, data);
+  pack_on_device(ctx, 0, x.numel(), y.data, data);
 }
 
 KernelChoice select(const KernelQuery& query) {

@@ -89,7 +89,7 @@ TEST_F(CudaMemory, TensorsOutliveTheRankThatMadeThem) {
     if (env::rank() == 1) kept = x;
   });
 
-  EXPECT_EQ(sum(kept).item(), 300);
+  EXPECT_EQ(sum(kept.to("cuda")).item(), 300);
 }
 
 // An allocator of its own and the addresses of its blocks.

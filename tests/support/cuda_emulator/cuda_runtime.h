@@ -3,7 +3,9 @@
 //
 // In addition to running kernels it checks that device memory is used only in kernels and copies
 // (any other access faults), and that all threads of a block reach each barrier. The work of a
-// stream runs as late as possible: when the program waits for it.
+// stream runs as late as possible: when the program waits for it. Each device has memory of its
+// own: a kernel that touches the memory of another device faults, and a kernel or an event on a
+// stream of another device than the current one is an error.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +22,15 @@ enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
+  cudaErrorCudartUnloading = 4,
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
   cudaErrorNoKernelImageForDevice = 209,
+  cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700,
+  cudaErrorContextIsDestroyed = 709,
   cudaErrorAssert = 710,
   cudaErrorLaunchFailure = 719,
 };
@@ -57,6 +62,17 @@ struct cudaDeviceProp {
   int minor;
 };
 
+enum cudaMemoryType {
+  cudaMemoryTypeUnregistered = 0,
+  cudaMemoryTypeHost = 1,
+  cudaMemoryTypeDevice = 2,
+};
+
+struct cudaPointerAttributes {
+  cudaMemoryType type;
+  int device;
+};
+
 struct cudaLaunchAttribute {};
 
 struct cudaLaunchConfig_t {
@@ -85,6 +101,9 @@ cudaError_t cudaFreeHost(void* block);
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes);
 cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);
+cudaError_t cudaMemcpyPeerAsync(void* target, int target_device, const void* source,
+                                int source_device, size_t bytes, cudaStream_t stream);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
 cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream);
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
@@ -103,8 +122,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
 
 namespace cuda_emulator {
 
-// Sets the memory of all devices together; allocations beyond it fail. For tests of running out of
-// memory.
+// Sets the memory of each device; allocations beyond it fail. For tests of running out of memory.
 void set_device_memory(size_t bytes);
 
 // The pinned host memory that is allocated.
@@ -114,7 +132,12 @@ size_t pinned_bytes();
 void refuse_products(bool refuses);
 bool refuses_products();
 
-// Queues host code as if it were a kernel: it may use device memory.
+// Makes calls fail with this error, as after an illegal access of a kernel, or when the process
+// ends. Default: cudaSuccess, none.
+void fail_calls(cudaError_t error);
+
+// Queues host code as if it were a kernel: it may use the memory of the stream's device, which must
+// be the current one.
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 // Runs all threads of all blocks of a kernel, one block after another.
 cudaError_t run_grid(dim3 grid, dim3 block, size_t shared_bytes,

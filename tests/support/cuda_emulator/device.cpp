@@ -1,6 +1,9 @@
-// Devices and their memory: one range of addresses that may be used only in an AccessWindow.
+// Devices and their memory: a range of addresses for each, that may be used only in an AccessWindow
+// of that device.
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -14,9 +17,11 @@ namespace cuda_emulator {
 
 namespace {
 
-constexpr size_t kReserved = size_t{64} << 30;  // addresses only, not memory
+constexpr size_t kReserved = size_t{32} << 30;  // addresses of each device, not memory
 constexpr size_t kAlignment = 512;
 constexpr size_t kPage = 4096;
+// Protecting and opening memory takes a time for each page, so the pages are huge if possible.
+constexpr size_t kHugePage = size_t{2} << 20;
 constexpr int kDevices = 2;
 // What is behind each block, and found changed when it is freed: 64 bytes at least.
 constexpr size_t kGuardBytes = 64;
@@ -27,11 +32,11 @@ size_t round_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-struct Memory {
+// The memory of one device. Requires device_mutex().
+struct DeviceMemory {
   std::byte* base = nullptr;
   size_t high = 0;  // end of the highest block allocated so far
   size_t in_use = 0;
-  size_t limit = size_t{4} << 30;
 
   struct Block {
     size_t size;
@@ -39,34 +44,61 @@ struct Memory {
   };
 
   std::map<size_t, Block> blocks;  // by offset
-  std::map<const void*, size_t> pinned;
-  int windows = 0;
-  cudaError_t failure = cudaSuccess;
-  std::recursive_mutex mutex;
-
-  Memory() {
-    void* range =
-        mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range != MAP_FAILED) base = static_cast<std::byte*>(range);
-  }
 
   // New memory holds ones, which are NaN as floats, so that a kernel which reads it before it is
   // written gives a wrong result.
-  void poison(size_t offset, const Block& block) {
-    AccessWindow window;
+  void poison(size_t offset, const Block& block) const {
     std::memset(base + offset, 0xff, std::min(block.bytes, kMostPoisoned));
     std::memset(base + offset + block.bytes, std::to_integer<int>(kGuard),
                 block.size - block.bytes);
   }
 
-  bool has_guards(size_t offset, const Block& block) {
-    AccessWindow window;
+  bool has_guards(size_t offset, const Block& block) const {
     return std::all_of(base + offset + block.bytes, base + offset + block.size,
                        [](std::byte value) { return value == kGuard; });
   }
 
   void protect(int access) const {
-    if (high > 0) mprotect(base, round_up(high, kPage), access);
+    if (high > 0) mprotect(base, round_up(high, kHugePage), access);
+  }
+
+  // Gives the pages of a freed block back.
+  void free_pages(size_t begin, size_t end) const {
+    begin = round_up(begin, kHugePage);
+    end = end / kHugePage * kHugePage;
+    if (begin < end) madvise(base + begin, end - begin, MADV_DONTNEED);
+  }
+};
+
+struct Memory {
+  std::byte* base = nullptr;  // of the first device; the others follow
+  std::array<DeviceMemory, kDevices> devices;
+  size_t limit = size_t{4} << 30;
+  std::map<const void*, size_t> pinned;
+  DeviceSet open = 0;
+  cudaError_t failure = cudaSuccess;
+  std::recursive_mutex mutex;
+
+  Memory() {
+    void* range = mmap(nullptr, kDevices * kReserved + kHugePage, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) return;
+    const auto address = reinterpret_cast<uintptr_t>(range);
+    base = static_cast<std::byte*>(range) + (round_up(address, kHugePage) - address);
+    madvise(base, kDevices * kReserved, MADV_HUGEPAGE);
+    for (size_t d = 0; d < devices.size(); ++d)
+      devices[d].base = base + d * kReserved;
+  }
+
+  DeviceMemory& of(int device) { return devices[static_cast<size_t>(device)]; }
+
+  void open_only(DeviceSet wanted) {
+    for (int d = 0; d < kDevices; ++d) {
+      const DeviceSet bit = only_device(d);
+      if ((wanted & bit) != (open & bit))
+        of(d).protect((wanted & bit) != 0 ? PROT_READ | PROT_WRITE : PROT_NONE);
+    }
+    open = wanted;
   }
 };
 
@@ -83,17 +115,31 @@ std::recursive_mutex& device_mutex() {
   return memory().mutex;
 }
 
-AccessWindow::AccessWindow() {
-  if (memory().windows++ == 0) memory().protect(PROT_READ | PROT_WRITE);
+AccessWindow::AccessWindow(DeviceSet devices) : outer_(memory().open) {
+  memory().open_only(devices);
 }
 
 AccessWindow::~AccessWindow() {
-  if (--memory().windows == 0) memory().protect(PROT_NONE);
+  memory().open_only(outer_);
+}
+
+int device_of(const void* address) {
+  const auto* byte = static_cast<const std::byte*>(address);
+  if (memory().base == nullptr || byte < memory().base) return -1;
+  const size_t device = static_cast<size_t>(byte - memory().base) / kReserved;
+  return device < kDevices ? static_cast<int>(device) : -1;
 }
 
 bool is_device_memory(const void* address) {
-  const auto* byte = static_cast<const std::byte*>(address);
-  return byte >= memory().base && byte < memory().base + kReserved;
+  return device_of(address) >= 0;
+}
+
+DeviceSet devices_of(const void* a, const void* b) {
+  DeviceSet devices = 0;
+  for (const void* address : {a, b}) {
+    if (is_device_memory(address)) devices |= only_device(device_of(address));
+  }
+  return devices;
 }
 
 bool is_pinned_memory(const void* address) {
@@ -105,7 +151,16 @@ bool is_pinned_memory(const void* address) {
 
 namespace {
 std::atomic<bool> has_no_products = false;
+std::atomic<cudaError_t> error_of_all = cudaSuccess;
 }  // namespace
+
+void fail_calls(cudaError_t error) {
+  error_of_all = error;
+}
+
+cudaError_t failure_of_calls() {
+  return error_of_all;
+}
 
 void refuse_products(bool refuses) {
   has_no_products = refuses;
@@ -133,7 +188,12 @@ void report_failure(cudaError_t error) {
 }
 
 cudaError_t take_failure() {
-  return std::exchange(memory().failure, cudaSuccess);
+  const cudaError_t failure = std::exchange(memory().failure, cudaSuccess);
+  return failure_of_calls() != cudaSuccess ? failure_of_calls() : failure;
+}
+
+int current() {
+  return current_device;
 }
 
 }  // namespace cuda_emulator
@@ -148,6 +208,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInvalidValue";
     case cudaErrorMemoryAllocation:
       return "cudaErrorMemoryAllocation";
+    case cudaErrorCudartUnloading:
+      return "cudaErrorCudartUnloading";
     case cudaErrorInsufficientDriver:
       return "cudaErrorInsufficientDriver";
     case cudaErrorNoDevice:
@@ -156,10 +218,14 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInvalidDevice";
     case cudaErrorNoKernelImageForDevice:
       return "cudaErrorNoKernelImageForDevice";
+    case cudaErrorInvalidResourceHandle:
+      return "cudaErrorInvalidResourceHandle";
     case cudaErrorNotReady:
       return "cudaErrorNotReady";
     case cudaErrorIllegalAddress:
       return "cudaErrorIllegalAddress";
+    case cudaErrorContextIsDestroyed:
+      return "cudaErrorContextIsDestroyed";
     case cudaErrorAssert:
       return "cudaErrorAssert";
     case cudaErrorLaunchFailure:
@@ -190,6 +256,7 @@ cudaError_t cudaGetDevice(int* device) {
 
 cudaError_t cudaSetDevice(int device) {
   if (device < 0 || device >= cuda_emulator::kDevices) return cudaErrorInvalidDevice;
+  if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
   cuda_emulator::current_device = device;
   return cudaSuccess;
 }
@@ -204,40 +271,49 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 
-// First fit between the allocated blocks.
+// First fit between the allocated blocks of the current device.
 cudaError_t cudaMalloc(void** block, size_t bytes) {
   using cuda_emulator::kAlignment;
   const std::lock_guard lock(memory().mutex);
+  if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
+  const int device = cuda_emulator::current_device;
+  cuda_emulator::DeviceMemory& own = memory().of(device);
   const size_t size = cuda_emulator::round_up(bytes + cuda_emulator::kGuardBytes, kAlignment);
-  if (memory().base == nullptr || size > memory().limit ||
-      memory().in_use > memory().limit - size) {
+  if (own.base == nullptr || size > memory().limit || own.in_use > memory().limit - size) {
     return cudaErrorMemoryAllocation;
   }
   size_t offset = 0;
-  for (const auto& [begin, used] : memory().blocks) {
+  for (const auto& [begin, used] : own.blocks) {
     if (begin - offset >= size) break;
     offset = begin + used.size;
   }
   if (offset + size > cuda_emulator::kReserved) return cudaErrorMemoryAllocation;
-  memory().blocks[offset] = {size, bytes};
-  memory().in_use += size;
-  memory().high = std::max(memory().high, offset + size);
-  if (memory().windows > 0) memory().protect(PROT_READ | PROT_WRITE);
-  memory().poison(offset, {size, bytes});
-  *block = memory().base + offset;
+  own.blocks[offset] = {size, bytes};
+  own.in_use += size;
+  own.high = std::max(own.high, offset + size);
+  const cuda_emulator::DeviceSet bit = cuda_emulator::only_device(device);
+  if ((memory().open & bit) != 0) own.protect(PROT_READ | PROT_WRITE);
+  const cuda_emulator::AccessWindow window(memory().open | bit);
+  own.poison(offset, {size, bytes});
+  *block = own.base + offset;
   return cudaSuccess;
 }
 
 cudaError_t cudaFree(void* block) {
   if (block == nullptr) return cudaSuccess;
-  const cudaError_t earlier = cudaDeviceSynchronize();
+  const int device = cuda_emulator::device_of(block);
+  if (device < 0) return cudaErrorInvalidValue;
   const std::lock_guard lock(memory().mutex);
-  const auto offset = static_cast<size_t>(static_cast<std::byte*>(block) - memory().base);
-  const auto found = memory().blocks.find(offset);
-  if (found == memory().blocks.end()) return cudaErrorInvalidValue;
-  const bool is_intact = memory().has_guards(offset, found->second);
-  memory().in_use -= found->second.size;
-  memory().blocks.erase(found);
+  const cudaError_t earlier = cuda_emulator::synchronize(device);
+  cuda_emulator::DeviceMemory& own = memory().of(device);
+  const auto offset = static_cast<size_t>(static_cast<std::byte*>(block) - own.base);
+  const auto found = own.blocks.find(offset);
+  if (found == own.blocks.end()) return cudaErrorInvalidValue;
+  const cuda_emulator::AccessWindow window(memory().open | cuda_emulator::only_device(device));
+  const bool is_intact = own.has_guards(offset, found->second);
+  own.in_use -= found->second.size;
+  own.free_pages(offset, offset + found->second.size);
+  own.blocks.erase(found);
   return earlier == cudaSuccess && !is_intact ? cudaErrorIllegalAddress : earlier;
 }
 
@@ -252,15 +328,30 @@ cudaError_t cudaMallocHost(void** block, size_t bytes) {
 
 cudaError_t cudaFreeHost(void* block) {
   const std::lock_guard lock(memory().mutex);
+  if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
   if (memory().pinned.erase(block) == 0) return cudaErrorInvalidValue;
   std::free(block);
   return cudaSuccess;
 }
 
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  const std::lock_guard lock(memory().mutex);
+  const int device = cuda_emulator::device_of(pointer);
+  if (device >= 0) {
+    *attributes = {cudaMemoryTypeDevice, device};
+  } else if (cuda_emulator::is_pinned_memory(pointer)) {
+    *attributes = {cudaMemoryTypeHost, cuda_emulator::current_device};
+  } else {
+    *attributes = {cudaMemoryTypeUnregistered, -1};
+  }
+  return cudaSuccess;
+}
+
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   const std::lock_guard lock(memory().mutex);
+  const size_t in_use = memory().of(cuda_emulator::current_device).in_use;
   *total_bytes = memory().limit;
-  *free_bytes = memory().limit - std::min(memory().limit, memory().in_use);
+  *free_bytes = memory().limit - std::min(memory().limit, in_use);
   return cudaSuccess;
 }
 

@@ -1,7 +1,11 @@
 #include "core/storage.h"
 
+#include <exception>
 #include <new>
 #include <utility>
+
+#include "core/error.h"
+#include "core/log.h"
 
 namespace flow {
 
@@ -53,6 +57,25 @@ void Storage::set_twin(Ref<Storage> twin) {
   rare().twin = std::move(twin);
 }
 
+namespace {
+
+// Calls the deleter of wrapped memory, which may be the user's.
+void run_deleter(const std::function<void(void*)>& deleter, void* data) noexcept {
+  try {
+    try {
+      deleter(data);
+    } catch (const std::exception& error) {
+      log_warning(str("[storage] a deleter of memory failed: ", error.what()));
+    } catch (...) {  // the user's, of any type
+      log_warning("[storage] a deleter of memory failed");
+    }
+  } catch (...) {  // no memory for the text: nothing more can be reported
+    return;
+  }
+}
+
+}  // namespace
+
 void Storage::destroy(Storage* storage) noexcept {
   if (storage->allocator_ != nullptr) {
     Allocator* allocator = storage->allocator_;
@@ -62,7 +85,7 @@ void Storage::destroy(Storage* storage) noexcept {
     return;
   }
   if (storage->rare_ != nullptr && storage->rare_->deleter) {
-    storage->rare_->deleter(storage->data_);
+    run_deleter(storage->rare_->deleter, storage->data_);
   }
   delete storage;
 }

@@ -52,6 +52,8 @@ void check(cudaError_t code, const char* call) {
 
 void warn_if_failed(cudaError_t code, const char* call) noexcept {
   if (code == cudaSuccess) return;
+  // At the end of the process static objects may be destroyed after CUDA, which then has freed all.
+  if (code == cudaErrorCudartUnloading || code == cudaErrorContextIsDestroyed) return;
   static_cast<void>(cudaGetLastError());
   try {
     log_warning(str("[cuda] ", call, " failed: ", cudaGetErrorString(code)));

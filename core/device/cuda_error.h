@@ -9,7 +9,7 @@ namespace flow::cuda {
 // driver, else Error. The message holds the call, CUDA's own message, the rank, the device, and
 // what to do.
 void check(cudaError_t code, const char* call);
-// Like check(), but logs instead of throwing; for destructors.
+// Like check(), but logs instead of throwing, and ignores that CUDA has shut down; for destructors.
 void warn_if_failed(cudaError_t code, const char* call) noexcept;
 
 }  // namespace flow::cuda

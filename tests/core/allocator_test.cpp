@@ -1,6 +1,7 @@
 #include "core/allocator.h"
 
 #include <cstring>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -152,6 +153,18 @@ TEST(Storage, WrappedMemoryCallsItsDeleterOnce) {
     EXPECT_EQ(storage->data(), reinterpret_cast<std::byte*>(data));
   }
   EXPECT_EQ(deleted, 1);
+}
+
+TEST(Storage, AnExceptionOfADeleterIsLogged) {
+  float number = 0;
+  testing::internal::CaptureStderr();
+
+  Storage::wrap(&number, sizeof(number), [](void*) { throw Error("the pool is gone"); });
+  Storage::wrap(&number, sizeof(number), [](void*) { throw 7; });
+
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("[storage] a deleter of memory failed: the pool is gone"), std::string::npos)
+      << log;
 }
 
 }  // namespace

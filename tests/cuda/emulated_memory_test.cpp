@@ -1,5 +1,5 @@
-// What only an emulated device can show of its memory: shortage, and devices that read each
-// other's memory at the worst moment.
+// What only an emulated device can show of its memory: shortage, failing calls, and devices that
+// read each other's memory at the worst moment.
 #include <string>
 #include <vector>
 
@@ -12,6 +12,7 @@
 #include "core/device/cuda_error.h"
 #include "core/device/cuda_launch.h"
 #include "core/device/device_memory.h"
+#include "core/device/device_time.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/copy.h"
@@ -74,6 +75,31 @@ struct MemoryLimit {
 
   MemoryLimit(const MemoryLimit&) = delete;
   MemoryLimit& operator=(const MemoryLimit&) = delete;
+};
+
+// Makes all calls fail until the end of the scope, and keeps what is logged.
+class FailingCalls {
+ public:
+  explicit FailingCalls(cudaError_t error) {
+    testing::internal::CaptureStderr();
+    cuda_emulator::fail_calls(error);
+  }
+
+  ~FailingCalls() {
+    if (!has_ended_) end();
+  }
+
+  FailingCalls(const FailingCalls&) = delete;
+  FailingCalls& operator=(const FailingCalls&) = delete;
+
+  std::string end() {
+    has_ended_ = true;
+    cuda_emulator::fail_calls(cudaSuccess);
+    return testing::internal::GetCapturedStderr();
+  }
+
+ private:
+  bool has_ended_ = false;
 };
 
 TEST(CudaDevicesDeathTest, AKernelThatTouchesTheMemoryOfAnotherDeviceFaults) {
@@ -162,6 +188,42 @@ TEST(CudaDevices, EachHasMemoryOfItsOwn) {
   const OnDevice own(here);
   ASSERT_EQ(cudaMemGetInfo(&after, &total), cudaSuccess);
   EXPECT_LT(after, before);
+}
+
+// ---- the end of what a program holds
+
+// Deleters run where an exception would end the process.
+TEST(CudaDeleters, LogTheErrorsOfTheDevice) {
+  const WithoutCache without_cache;
+  cuda::DeviceAllocator allocator(cuda::current_device(), stream());
+  void* block = allocator.allocate(100);
+  cuda::PinnedRing ring(stream());
+  ring.upload(block, "number", 6);
+  Tensor x = ones({4}, kOnDevice);
+  DeviceMark mark = DeviceMark::now(rank());
+  cuda::synchronize();
+  FailingCalls failing(cudaErrorIllegalAddress);
+
+  x = {};
+  mark = {};
+  allocator.deallocate(block, 100);
+  ring.release();
+
+  const std::string log = failing.end();
+  for (const char* call : {"cudaEventDestroy", "cudaFree", "cudaFreeHost", "cudaStreamSynchronize"})
+    EXPECT_NE(log.find(std::string(call) + " failed"), std::string::npos) << call << '\n' << log;
+}
+
+TEST(CudaDeleters, SayNothingAfterTheEndOfCuda) {
+  Tensor x = ones({4}, kOnDevice);
+  DeviceMark mark = DeviceMark::now(rank());
+  cuda::synchronize();
+  FailingCalls failing(cudaErrorCudartUnloading);
+
+  x = {};
+  mark = {};
+
+  EXPECT_EQ(failing.end(), "");
 }
 
 // The thread that drops the last reference computes on another device, and goes on to do so.

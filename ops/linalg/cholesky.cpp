@@ -1,6 +1,9 @@
 #include "ops/linalg/cholesky.h"
 
+#include <array>
+
 #include "core/dispatch.h"
+#include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/linalg/factor_op.h"
 #include "ops/linalg/matrix_rules.h"
@@ -39,6 +42,11 @@ void grad_cholesky(GradContext& ctx) {
   ctx.set(0, mul(add(dx, transposed(dx)), 0.5));
 }
 
+void infer_cholesky_ex(InferContext& ctx) {
+  infer_cholesky(ctx);
+  ctx.add_output(leading_dims(ctx.input(0).shape, 2), DType::kInt32);
+}
+
 Cost cost_cholesky(const SbpContext& ctx) {
   const Shape& shape = ctx.input(0).shape;
   return {.flops = static_cast<double>(shape.numel()) *
@@ -55,10 +63,20 @@ const OpDef kCholesky{.name = "cholesky",
                       .saved_outputs = 0b1,
                       .autocast = AutocastRule::kFloat32};
 
+const OpDef kCholeskyEx{.name = "cholesky_ex",
+                        .num_outputs = 2,
+                        .infer = infer_cholesky_ex,
+                        .sbp = sbp_cholesky,
+                        .grad = grad_cholesky,
+                        .cost = cost_cholesky,
+                        .saved_outputs = 0b1,
+                        .autocast = AutocastRule::kFloat32};
+
 void register_cholesky(OpTable& table);
 
 void register_cholesky(OpTable& table) {
   table.add(kCholesky);
+  table.add(kCholeskyEx);
 }
 
 }  // namespace ops
@@ -69,6 +87,20 @@ Tensor cholesky(const TensorArg& x, const CholeskyOptions& options) {
   return ops::located(x.site(), [&]() -> Tensor {
     const Tensor lower = dispatch(ops::kCholesky, {&x.tensor()}, x.site());
     return options.upper ? ops::transposed(lower) : lower;
+  });
+}
+
+CholeskyEx cholesky_ex(const TensorArg& x, const CholeskyExOptions& options) {
+  return ops::named("cholesky_ex", x.site(), [&]() -> CholeskyEx {
+    if (options.check_errors) {
+      const Tensor factor = cholesky(x, {.upper = options.upper});
+      return {factor, new_zeros(x, ops::leading_dims(x->shape(), 2), {.dtype = DType::kInt32})};
+    }
+    std::array<Tensor, 2> outputs;
+    const Tensor* const inputs[] = {&x.tensor()};
+    Call call{ops::kCholeskyEx, inputs, nullptr, x.site()};
+    dispatch(call, outputs.data());
+    return {options.upper ? ops::transposed(outputs[0]) : outputs[0], outputs[1]};
   });
 }
 

@@ -16,6 +16,19 @@ struct CholeskyOptions {
 //   cholesky(tensor({{4.f, 2.f}, {2.f, 5.f}})): {{2, 0}, {1, 2}}
 Tensor cholesky(const TensorArg& x, const CholeskyOptions& options = {});
 
+struct CholeskyEx {
+  Tensor L, info;
+};
+
+struct CholeskyExOptions {
+  bool upper = false;         // as CholeskyOptions
+  bool check_errors = false;  // raise as cholesky does
+};
+
+// The same without an error: info (…), int32, is 0 for a matrix that was factorised, and else the
+// order of its first leading minor that is not positive; L of such a matrix is NaN.
+CholeskyEx cholesky_ex(const TensorArg& x, const CholeskyExOptions& options = {});
+
 // The solution X (…, n, k) of A X = B, given the Cholesky factor of A (…, n, n); B: (…, n, k).
 Tensor cholesky_solve(const TensorArg& B, const TensorArg& L, const CholeskyOptions& options = {});
 

@@ -27,10 +27,12 @@ void run_cholesky(const KernelContext& ctx) {
   const int64_t n = ctx.state_as<MatrixState>().rows;
   const ContiguousInput<T> a(ctx, 0);
   const ContiguousOutput<T> lower(ctx, 0);
+  int32_t* const info = info_of(ctx);
   for_each_matrix(ctx, n * n * n, [&](int64_t i, std::byte* /*scratch*/) {
     T* const own = lower.data() + i * n * n;
     symmetric_lower(a.data() + i * n * n, n, own);
     const int64_t order = factors<T, kPlain>().cholesky(n, own);
+    if (info != nullptr) return report(info, i, order, n * n, own);
     if (order == 0) return;
     refuse_matrix(ctx, "cholesky", i,
                   str("is not positive-definite: its leading minor of order ", order,
@@ -43,10 +45,12 @@ void run_cholesky(const KernelContext& ctx) {
 }  // namespace
 
 void register_cholesky(KernelTable& table) {
-  table.add(kCholesky, DeviceType::kCpu, {"reference", select_plain<run_cholesky<double, true>>});
-  if (!is_openblas_built_in()) return;
-  table.add(kCholesky, DeviceType::kCpu,
-            {"lapack", select_lapack<run_cholesky<float, false>, run_cholesky<double, false>>});
+  for (const OpDef* op : {&kCholesky, &kCholeskyEx}) {
+    table.add(*op, DeviceType::kCpu, {"reference", select_plain<run_cholesky<double, true>>});
+    if (!is_openblas_built_in()) continue;
+    table.add(*op, DeviceType::kCpu,
+              {"lapack", select_lapack<run_cholesky<float, false>, run_cholesky<double, false>>});
+  }
 }
 
 }  // namespace flow::ops

@@ -8,6 +8,7 @@
 #include "ops/linalg/matrix_rules.h"
 #include "ops/linear/matmul.h"
 #include "ops/named_errors.h"
+#include "ops/shape/concat.h"
 #include "ops/shape/diagonal.h"
 #include "ops/shape/view.h"
 
@@ -53,6 +54,26 @@ Cost cost_eigh(const SbpContext& ctx) {
                    static_cast<double>(size_from_end(shape, 0))};
 }
 
+void infer_eigvalsh(InferContext& ctx) {
+  check_square(ctx, 0);
+  ctx.add_output(leading_dims(ctx.input(0).shape, 1), ctx.input(0).dtype);
+}
+
+// dx = V diag(dw) V^T with the vectors of x, which backward computes.
+void grad_eigvalsh(GradContext& ctx) {
+  if (!ctx.dy().defined()) return;
+  const Tensor x = ctx.input(0);
+  std::array<Tensor, 2> parts;
+  const Tensor* const inputs[] = {&x};
+  Call call{kEigh, inputs, nullptr, Site::here()};
+  dispatch(call, parts.data());
+  ctx.set(0, matmul(mul(parts[1], unsqueeze(ctx.dy(), -2)), transposed(parts[1])));
+}
+
+Cost cost_eigvalsh(const SbpContext& ctx) {
+  return {.flops = cost_eigh(ctx).flops / 4};
+}
+
 }  // namespace
 
 const OpDef kEigh{.name = "eigh",
@@ -64,28 +85,56 @@ const OpDef kEigh{.name = "eigh",
                   .saved_outputs = 0b11,
                   .autocast = AutocastRule::kFloat32};
 
+const OpDef kEigvalsh{.name = "eigvalsh",
+                      .infer = infer_eigvalsh,
+                      .sbp = sbp_eigh,
+                      .grad = grad_eigvalsh,
+                      .cost = cost_eigvalsh,
+                      .saved_inputs = 0b1,
+                      .autocast = AutocastRule::kFloat32};
+
 void register_eigh(OpTable& table);
 
 void register_eigh(OpTable& table) {
   table.add(kEigh);
+  table.add(kEigvalsh);
 }
 
 }  // namespace ops
 
 namespace linalg {
 
-Eigh eigh(const TensorArg& x) {
-  return ops::located(x.site(), [&]() -> Eigh {
+namespace {
+
+// The symmetric matrix of which x holds the triangle that is named, or x.
+Tensor symmetric(const TensorArg& x, const EighOptions& options, const char* function) {
+  if (!options.UPLO) return x;
+  if (*options.UPLO != "L" && *options.UPLO != "U") {
+    throw InvalidArgument(str("[", function, "] UPLO is \"", *options.UPLO,
+                              "\"; give \"L\" or \"U\", or leave it out"));
+  }
+  if (*options.UPLO == "L") return add(tril(x), ops::transposed(tril(x, -1)));
+  return add(triu(x), ops::transposed(triu(x, 1)));
+}
+
+}  // namespace
+
+Eigh eigh(const TensorArg& x, const EighOptions& options) {
+  return ops::named("eigh", x.site(), [&]() -> Eigh {
+    const Tensor whole = symmetric(x, options, "eigh");
     std::array<Tensor, 2> outputs;
-    const Tensor* const inputs[] = {&x.tensor()};
+    const Tensor* const inputs[] = {&whole};
     Call call{ops::kEigh, inputs, nullptr, x.site()};
     dispatch(call, outputs.data());
     return {std::move(outputs[0]), std::move(outputs[1])};
   });
 }
 
-Tensor eigvalsh(const TensorArg& x) {
-  return ops::named("eigvalsh", x.site(), [&]() -> Tensor { return eigh(x).eigenvalues; });
+Tensor eigvalsh(const TensorArg& x, const EighOptions& options) {
+  return ops::named("eigvalsh", x.site(), [&]() -> Tensor {
+    const Tensor whole = symmetric(x, options, "eigvalsh");
+    return dispatch(ops::kEigvalsh, {&whole}, x.site());
+  });
 }
 
 }  // namespace linalg

@@ -20,6 +20,34 @@ int64_t scratch_of_eigh(const KernelQuery& /*query*/, const MatrixState& state, 
   return (n * n + work.elements) * element + work.ints * static_cast<int64_t>(sizeof(int32_t));
 }
 
+// Stores the symmetric part of x (n, n).
+template <class T>
+void symmetric_part(const T* x, int64_t n, T* a) {
+  for (int64_t row = 0; row < n; ++row) {
+    for (int64_t column = 0; column < n; ++column)
+      a[row * n + column] = (x[row * n + column] + x[column * n + row]) / 2;
+  }
+}
+
+template <class T, bool kPlain>
+void run_eigvalsh(const KernelContext& ctx) {
+  const int64_t n = ctx.state_as<MatrixState>().rows;
+  const ContiguousInput<T> x(ctx, 0);
+  const ContiguousOutput<T> values(ctx, 0);
+  const Factors<T>& own = factors<T, kPlain>();
+  for_each_matrix(ctx, 2 * n * n * n, [&](int64_t i, std::byte* scratch) {
+    const T* const source = x.data() + i * n * n;
+    check_finite_matrix(ctx, "eigvalsh", i, n * n, source);
+    T* const a = reinterpret_cast<T*>(scratch);
+    T* const work = a + n * n;
+    symmetric_part(source, n, a);
+    auto* const ints = reinterpret_cast<int32_t*>(work + own.eigh_work(n).elements);
+    if (own.eigvalsh(n, a, values.data() + i * n, work, ints) != 0)
+      refuse_matrix(ctx, "eigvalsh", i, "has eigenvalues that did not converge; scale it");
+  });
+  values.finish(ctx);
+}
+
 template <class T, bool kPlain>
 void run_eigh(const KernelContext& ctx) {
   const int64_t n = ctx.state_as<MatrixState>().rows;
@@ -31,10 +59,7 @@ void run_eigh(const KernelContext& ctx) {
     check_finite_matrix(ctx, "eigh", i, n * n, source);
     T* const a = reinterpret_cast<T*>(scratch);
     T* const work = a + n * n;
-    for (int64_t row = 0; row < n; ++row) {
-      for (int64_t column = 0; column < n; ++column)
-        a[row * n + column] = (source[row * n + column] + source[column * n + row]) / 2;
-    }
+    symmetric_part(source, n, a);
     auto* const ints = reinterpret_cast<int32_t*>(work + own.eigh_work(n).elements);
     if (own.eigh(n, a, values.data() + i * n, work, ints) != 0)
       refuse_matrix(ctx, "eigh", i, "has eigenvalues that did not converge; scale it");
@@ -54,7 +79,12 @@ void run_eigh(const KernelContext& ctx) {
 void register_eigh(KernelTable& table) {
   table.add(kEigh, DeviceType::kCpu,
             {"reference", select_plain<run_eigh<double, true>, scratch_of_eigh<double, true>>});
+  table.add(kEigvalsh, DeviceType::kCpu,
+            {"reference", select_plain<run_eigvalsh<double, true>, scratch_of_eigh<double, true>>});
   if (!is_openblas_built_in()) return;
+  table.add(kEigvalsh, DeviceType::kCpu,
+            {"lapack", select_lapack<run_eigvalsh<float, false>, run_eigvalsh<double, false>,
+                                     scratch_of_eigh<double, false>>});
   table.add(kEigh, DeviceType::kCpu,
             {"lapack", select_lapack<run_eigh<float, false>, run_eigh<double, false>,
                                      scratch_of_eigh<double, false>>});

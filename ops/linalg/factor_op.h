@@ -50,6 +50,9 @@ struct PinvAttrs {
 
 // a (…, n, n) -> L (…, n, n), the Cholesky factor of the symmetric part of a.
 extern const OpDef kCholesky;
+// The same with a second output, info (…) as int32, where kCholesky raises: 0, or the order of the
+// first leading minor that is not positive. Then L is NaN.
+extern const OpDef kCholeskyEx;
 // a (…, n, n), b (…, n, k) -> x (…, n, k) with triangle(a) x = b. Batches are equal.
 extern const OpDef kSolveTriangular;
 // a (…, m, n) -> LU (…, m, n), pivots (…, min(m, n)) as int32.
@@ -58,12 +61,19 @@ extern const OpDef kLuFactor;
 extern const OpDef kLuPermutation;
 // a (…, n, n), b (…, n, k) -> x (…, n, k) with a x = b. Batches are equal.
 extern const OpDef kSolve;
+// The same with a second output, info (…) as int32, where kSolve raises: 0, or the number of the
+// first zero on the diagonal of the factor U of a^T, counted from 1. Then x is NaN.
+extern const OpDef kSolveEx;
 // a (…, m, n) -> Q (…, m, k), R (…, k, n) with k = min(m, n), or m if complete.
 extern const OpDef kQr;
 // a (…, n, n) -> eigenvalues (…, n), eigenvectors (…, n, n) of the symmetric part of a.
 extern const OpDef kEigh;
+// The eigenvalues alone.
+extern const OpDef kEigvalsh;
 // a (…, m, n) -> U (…, m, k), S (…, k), Vh (…, k, n) with k = min(m, n).
 extern const OpDef kSvd;
+// The singular values alone.
+extern const OpDef kSvdvals;
 // a (…, m, n) -> (…, n, m)
 extern const OpDef kPinv;
 // a (…, n, n) -> (…, n, n)

@@ -55,13 +55,19 @@ struct Factors {
   // eigenvalues in ascending order. Returns 0 unless the iteration does not converge. Requires:
   // finite values.
   int64_t (*eigh)(int64_t n, T* a, T* values, T* work, int32_t* ints);
+  // The eigenvalues alone; a is overwritten. The workspace is that of eigh.
+  int64_t (*eigvalsh)(int64_t n, T* a, T* values, T* work, int32_t* ints);
   // The singular values of a (m, n), which is overwritten, in descending order; u (m, k) and vh
   // (k, n) with k = min(m, n). Returns as eigh does. Requires: finite values.
   int64_t (*svd)(int64_t m, int64_t n, T* a, T* u, T* s, T* vh, T* work, int32_t* ints);
 
+  // The singular values alone.
+  int64_t (*svdvals)(int64_t m, int64_t n, T* a, T* s, T* work, int32_t* ints);
+
   FactorWork (*qr_work)(const QrSizes& sizes);
   FactorWork (*eigh_work)(int64_t n);
   FactorWork (*svd_work)(int64_t m, int64_t n);
+  FactorWork (*svdvals_work)(int64_t m, int64_t n);
 };
 
 }  // namespace flow::ops

@@ -134,12 +134,22 @@ FactorWork qr_work(const QrSizes& sizes) {
 
 // A symmetric matrix is its own transpose, and the columns that LAPACK writes are rows.
 template <class T>
-int64_t eigh(int64_t n, T* a, T* values, T* work, int32_t* ints) {
+int64_t spectrum(const char* jobz, int64_t n, T* a, T* values, T* work, int32_t* ints) {
   const int size = static_cast<int>(n), lda = at_least_one(n);
   const int lwork = static_cast<int>(1 + 6 * n + 2 * n * n), liwork = static_cast<int>(3 + 5 * n);
   int info = 0;
-  functions<T>().syevd("V", "L", &size, a, &lda, values, work, &lwork, ints, &liwork, &info, 1, 1);
+  functions<T>().syevd(jobz, "L", &size, a, &lda, values, work, &lwork, ints, &liwork, &info, 1, 1);
   return info;
+}
+
+template <class T>
+int64_t eigh(int64_t n, T* a, T* values, T* work, int32_t* ints) {
+  return spectrum("V", n, a, values, work, ints);
+}
+
+template <class T>
+int64_t eigvalsh(int64_t n, T* a, T* values, T* work, int32_t* ints) {
+  return spectrum("N", n, a, values, work, ints);
 }
 
 FactorWork eigh_work(int64_t n) {
@@ -163,6 +173,23 @@ int64_t svd(int64_t m, int64_t n, T* a, T* u, T* s, T* vh, T* work, int32_t* int
   return info;
 }
 
+FactorWork svdvals_work(int64_t m, int64_t n) {
+  const int64_t k = std::min(m, n);
+  return {.elements = 10 * k + (kBlock + 1) * (m + n) + 1, .ints = 8 * k};
+}
+
+template <class T>
+int64_t svdvals(int64_t m, int64_t n, T* a, T* s, T* work, int32_t* ints) {
+  const int rows = static_cast<int>(n), columns = static_cast<int>(m);
+  const int lda = at_least_one(n), unused = 1;
+  const int lwork = static_cast<int>(svdvals_work(m, n).elements);
+  T none = 0;
+  int info = 0;
+  functions<T>().gesdd("N", &rows, &columns, a, &lda, s, &none, &unused, &none, &unused, work,
+                       &lwork, ints, &info, 1);
+  return info;
+}
+
 }  // namespace
 
 template <class T>
@@ -173,10 +200,13 @@ const Factors<T>* lapack_factors() {
                                        .multiply = multiply<T>,
                                        .qr = qr<T>,
                                        .eigh = eigh<T>,
+                                       .eigvalsh = eigvalsh<T>,
                                        .svd = svd<T>,
+                                       .svdvals = svdvals<T>,
                                        .qr_work = qr_work,
                                        .eigh_work = eigh_work,
-                                       .svd_work = svd_work};
+                                       .svd_work = svd_work,
+                                       .svdvals_work = svdvals_work};
   return functions<T>().has_all() ? &kFactors : nullptr;
 }
 

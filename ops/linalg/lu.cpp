@@ -4,10 +4,12 @@
 #include <array>
 
 #include "core/dispatch.h"
+#include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/unary.h"
+#include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
 #include "ops/index/sort.h"
 #include "ops/linalg/factor_op.h"
@@ -15,6 +17,7 @@
 #include "ops/linalg/triangular.h"
 #include "ops/linear/matmul.h"
 #include "ops/named_errors.h"
+#include "ops/reduce/extrema.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/diagonal.h"
@@ -123,11 +126,36 @@ void infer_solve(InferContext& ctx) {
   ctx.add_output_like(1);
 }
 
+// A singular a does not raise here either: its gradients are NaN.
+Tensor solve_without_error(const Tensor& a, const Tensor& b, Site site, Tensor* info = nullptr) {
+  std::array<Tensor, 2> outputs;
+  const Tensor* const inputs[] = {&a, &b};
+  Call call{kSolveEx, inputs, nullptr, site};
+  dispatch(call, outputs.data());
+  if (info != nullptr) *info = std::move(outputs[1]);
+  return std::move(outputs[0]);
+}
+
+void infer_solve_ex(InferContext& ctx) {
+  infer_solve(ctx);
+  ctx.add_output(leading_dims(ctx.input(0).shape, 2), DType::kInt32);
+}
+
+// As system_sbp, where info belongs to a alone.
+void sbp_solve_ex(SbpContext& ctx) {
+  batch_sbp(ctx);
+  const int64_t columns = ctx.input(1).dim() - 1;
+  ctx.add({sbp::broadcast, sbp::split(columns)}, {sbp::split(columns), sbp::broadcast});
+  ctx.add({sbp::broadcast, sbp::partial_sum}, {sbp::partial_sum, sbp::broadcast});
+}
+
 // db = a^-T dx,  da = -db x^T
+template <bool kRaises>
 void grad_solve(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
   const Tensor turned = transposed(ctx.input(0));
-  const Tensor db = dispatch(kSolve, {&turned, &ctx.dy()}, Site::here());
+  const Tensor db = kRaises ? dispatch(kSolve, {&turned, &ctx.dy()}, Site::here())
+                            : solve_without_error(turned, ctx.dy(), Site::here());
   if (ctx.needs(1)) ctx.set(1, db);
   if (ctx.needs(0)) ctx.set(0, neg(matmul(db, transposed(ctx.output()))));
 }
@@ -160,11 +188,22 @@ const OpDef kSolve{.name = "solve",
                    .num_inputs = 2,
                    .infer = infer_solve,
                    .sbp = system_sbp,
-                   .grad = grad_solve,
+                   .grad = grad_solve<true>,
                    .cost = cost_solve,
                    .saved_inputs = 0b1,
                    .saved_outputs = 0b1,
                    .autocast = AutocastRule::kFloat32};
+
+const OpDef kSolveEx{.name = "solve_ex",
+                     .num_inputs = 2,
+                     .num_outputs = 2,
+                     .infer = infer_solve_ex,
+                     .sbp = sbp_solve_ex,
+                     .grad = grad_solve<false>,
+                     .cost = cost_solve,
+                     .saved_inputs = 0b1,
+                     .saved_outputs = 0b1,
+                     .autocast = AutocastRule::kFloat32};
 
 void register_lu(OpTable& table);
 
@@ -172,6 +211,7 @@ void register_lu(OpTable& table) {
   table.add(kLuFactor);
   table.add(kLuPermutation);
   table.add(kSolve);
+  table.add(kSolveEx);
 }
 
 }  // namespace ops
@@ -203,6 +243,21 @@ Tensor parity(const LuFactor& factors) {
 
 LuFactor lu_factor(const TensorArg& x) {
   return ops::located(x.site(), [&]() -> LuFactor { return factorise(x, true); });
+}
+
+LuFactorEx lu_factor_ex(const TensorArg& x, const ExOptions& options) {
+  return ops::named("lu_factor_ex", x.site(), [&]() -> LuFactorEx {
+    const LuFactor factors = factorise(x, options.check_errors);
+    const Shape batch = ops::leading_dims(x->shape(), 2);
+    const int64_t k = factors.pivots.size(-1);
+    if (options.check_errors || k == 0)
+      return {factors.LU, factors.pivots, new_zeros(x, batch, {.dtype = DType::kInt32})};
+    // The number of each zero, or a number that no element has.
+    const Tensor is_zero = eq(diagonal(factors.LU.detach(), 0, -2, -1), 0);
+    const Tensor numbers = add(ops::counting_like(factors.LU, k, DType::kInt32), 1);
+    const Tensor first = amin(where(is_zero, numbers, full_like(numbers, k + 1)), -1);
+    return {factors.LU, factors.pivots, masked_fill(first, eq(first, k + 1), 0)};
+  });
 }
 
 Lu lu(const TensorArg& x) {
@@ -250,27 +305,66 @@ Tensor lu_solve(const TensorArg& LU, const TensorArg& pivots, const TensorArg& B
   });
 }
 
+namespace {
+
+// The info of the matrices A, which were repeated along `batch`.
+Tensor own_info(const Tensor& info, const Tensor& A) {
+  const Shape own = ops::leading_dims(A.shape(), 2);
+  if (own.numel() > info.numel()) return new_zeros(info, own);  // no right-hand side at all
+  Tensor result = info;
+  while (result.dim() > own.size())
+    result = select(result, 0, 0);
+  for (int64_t d = 0; d < own.size(); ++d)
+    if (own[d] != result.size(d)) result = narrow(result, d, 0, 1);
+  return result;
+}
+
+// The solution, and where `info` is not null, whether there is one instead of an error.
+Tensor solved(const char* function, const TensorArg& A, const TensorArg& B, bool left,
+              Tensor* info) {
+  const Site site = A.site();
+  check_square(A, function);
+  // As in PyTorch and NumPy, B holds vectors if it has one dim, or the batch of A alone.
+  const bool are_vectors =
+      B->dim() == 1 || (B->dim() == A->dim() - 1 && B->shape() == ops::leading_dims(A->shape(), 1));
+  if (B->dim() == 0) {
+    throw InvalidArgument(
+        str("[", function, "] B must have at least one dim; received ", B->meta(), "; reshape it"),
+        site);
+  }
+  const Tensor columns = are_vectors ? unsqueeze(B, -1) : B.tensor();
+  const bool turns = !left && !are_vectors;
+  const Tensor own = turns ? ops::transposed(columns) : columns;
+  const Tensor matrix = left ? A.tensor() : ops::transposed(A);
+  const Shape batch = broadcast_shapes(ops::leading_dims(matrix.shape(), 2),
+                                       ops::leading_dims(own.shape(), 2), function);
+  const Tensor a = ops::with_batch({matrix, site}, batch);
+  const Tensor b = ops::with_batch({own, site}, batch);
+  const Tensor x = info != nullptr ? ops::solve_without_error(a, b, site, info)
+                                   : dispatch(ops::kSolve, {&a, &b}, site);
+  return are_vectors ? squeeze(x, -1) : turns ? ops::transposed(x) : x;
+}
+
+// The info of matrices that were factorised or solved without an error.
+Tensor no_errors(const Tensor& x, const Shape& batch) {
+  return new_zeros(x, batch, {.dtype = DType::kInt32});
+}
+
+}  // namespace
+
 Tensor solve(const TensorArg& A, const TensorArg& B, const SolveOptions& options) {
-  return ops::named("solve", A.site(), [&]() -> Tensor {
-    const Site site = A.site();
-    check_square(A, "solve");
-    // As in PyTorch and NumPy, B holds vectors if it has one dim, or the batch of A alone.
-    const bool are_vectors = B->dim() == 1 || (B->dim() == A->dim() - 1 &&
-                                               B->shape() == ops::leading_dims(A->shape(), 1));
-    if (B->dim() == 0) {
-      throw InvalidArgument(
-          str("[solve] B must have at least one dim; received ", B->meta(), "; reshape it"), site);
-    }
-    const Tensor columns = are_vectors ? unsqueeze(B, -1) : B.tensor();
-    const bool turns = !options.left && !are_vectors;
-    const Tensor own = turns ? ops::transposed(columns) : columns;
-    const Tensor matrix = options.left ? A.tensor() : ops::transposed(A);
-    const Shape batch = broadcast_shapes(ops::leading_dims(matrix.shape(), 2),
-                                         ops::leading_dims(own.shape(), 2), "solve");
-    const Tensor a = ops::with_batch({matrix, site}, batch);
-    const Tensor b = ops::with_batch({own, site}, batch);
-    const Tensor x = dispatch(ops::kSolve, {&a, &b}, site);
-    return are_vectors ? squeeze(x, -1) : turns ? ops::transposed(x) : x;
+  return ops::named("solve", A.site(),
+                    [&]() -> Tensor { return solved("solve", A, B, options.left, nullptr); });
+}
+
+SolveEx solve_ex(const TensorArg& A, const TensorArg& B, const SolveExOptions& options) {
+  return ops::named("solve_ex", A.site(), [&]() -> SolveEx {
+    SolveEx parts;
+    Tensor* const info = options.check_errors ? nullptr : &parts.info;
+    parts.result = solved("solve_ex", A, B, options.left, info);
+    parts.info = options.check_errors ? no_errors(A, ops::leading_dims(A->shape(), 2))
+                                      : own_info(parts.info, A);
+    return parts;
   });
 }
 
@@ -280,6 +374,17 @@ Tensor inv(const TensorArg& x) {
     const Tensor one = ops::identity_like(x, x->size(-1), x->size(-1));
     const Tensor sides = expand(one, x->shape());
     return dispatch(ops::kSolve, {&x.tensor(), &sides}, x.site());
+  });
+}
+
+InvEx inv_ex(const TensorArg& x, const ExOptions& options) {
+  return ops::named("inv_ex", x.site(), [&]() -> InvEx {
+    check_square(x, "inv_ex");
+    if (options.check_errors) return {inv(x), no_errors(x, ops::leading_dims(x->shape(), 2))};
+    const Tensor one = ops::identity_like(x, x->size(-1), x->size(-1));
+    InvEx parts;
+    parts.inverse = ops::solve_without_error(x, expand(one, x->shape()), x.site(), &parts.info);
+    return parts;
   });
 }
 

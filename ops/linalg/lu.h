@@ -18,6 +18,18 @@ struct LuFactor {
 // the matrix of the batch, if U has a zero on its diagonal.
 LuFactor lu_factor(const TensorArg& x);
 
+struct LuFactorEx {
+  Tensor LU, pivots, info;
+};
+
+struct ExOptions {
+  bool check_errors = false;  // raise as the function without _ex does
+};
+
+// The same without an error: info (…), int32, is 0, or the number of the first zero on the diagonal
+// of U, counted from 1. Such a matrix has factors too, but no gradient.
+LuFactorEx lu_factor_ex(const TensorArg& x, const ExOptions& options = {});
+
 struct Lu {
   Tensor P, L, U;
 };
@@ -45,11 +57,32 @@ struct SolveOptions {
 //   solve(tensor({{3.f, 1.f}, {1.f, 2.f}}), tensor({9.f, 8.f})): {2, 3}
 Tensor solve(const TensorArg& A, const TensorArg& B, const SolveOptions& options = {});
 
+struct SolveEx {
+  Tensor result, info;
+};
+
+struct SolveExOptions {
+  bool left = true;           // false: X A = B
+  bool check_errors = false;  // raise as solve does
+};
+
+// The same without an error: info, int32, has the batch of A and is positive where A is singular,
+// else 0. Such an X is NaN, and so is its gradient.
+SolveEx solve_ex(const TensorArg& A, const TensorArg& B, const SolveExOptions& options = {});
+
 // The inverse of x (…, n, n). Throws InvalidArgument if x is singular. To multiply by an inverse,
 // solve() is faster and more accurate.
 Tensor inv(const TensorArg& x);
 // The same as inv.
 Tensor inverse(const TensorArg& x);
+
+struct InvEx {
+  Tensor inverse, info;
+};
+
+// The same without an error: info (…), int32, is positive where x is singular, else 0. Such an
+// inverse is NaN, and so is its gradient.
+InvEx inv_ex(const TensorArg& x, const ExOptions& options = {});
 
 // The determinant of x (…, n, n): (…). It is 0 if x is singular; the gradient det(x) x^-T then
 // throws InvalidArgument, as it is computed from the inverse.

@@ -22,14 +22,21 @@ int64_t matrix_and_pivots(const KernelQuery& query, const MatrixState& state, in
   return one_matrix(query, state, element) + state.rows * static_cast<int64_t>(sizeof(int32_t));
 }
 
+// The number, from 1, of the first zero among elements `step` apart, or 0.
+template <class T>
+int64_t first_zero(int64_t count, int64_t step, const T* diagonal) {
+  for (int64_t k = 0; k < count; ++k)
+    if (diagonal[k * step] == 0) return k + 1;
+  return 0;
+}
+
 template <class T>
 void refuse_zero_pivot(const KernelContext& ctx, const char* op, int64_t matrix, int64_t count,
                        int64_t step, const T* diagonal) {
-  for (int64_t k = 0; k < count; ++k) {
-    if (diagonal[k * step] != 0) continue;
-    refuse_matrix(ctx, op, matrix,
-                  str("is singular: element ", k, " of the diagonal of its factor U is zero"));
-  }
+  const int64_t zero = first_zero(count, step, diagonal);
+  if (zero == 0) return;
+  refuse_matrix(ctx, op, matrix,
+                str("is singular: element ", zero - 1, " of the diagonal of its factor U is zero"));
 }
 
 template <class T, bool kPlain>
@@ -65,13 +72,19 @@ void run_solve(const KernelContext& ctx) {
   const int64_t n = state.rows, sides = state.sides;
   const ContiguousInput<T> a(ctx, 0), b(ctx, 1);
   const ContiguousOutput<T> x(ctx, 0);
+  int32_t* const info = info_of(ctx);
   for_each_matrix(ctx, n * n * (n + sides), [&](int64_t i, std::byte* scratch) {
     T* const lu = reinterpret_cast<T*>(scratch);
     auto* const pivots = reinterpret_cast<int32_t*>(lu + n * n);
     std::copy_n(a.data() + i * n * n, n * n, lu);
     factors<T, kPlain>().lu_of_transpose(n, n, lu, pivots);
-    refuse_zero_pivot(ctx, "solve", i, n, n + 1, lu);
     T* const own = x.data() + i * n * sides;
+    if (info != nullptr) {
+      report(info, i, first_zero(n, n + 1, lu), n * sides, own);
+      if (info[i] != 0) return;
+    } else {
+      refuse_zero_pivot(ctx, "solve", i, n, n + 1, lu);
+    }
     std::copy_n(b.data() + i * n * sides, n * sides, own);
     factors<T, kPlain>().solve_triangle({.upper = false}, n, sides, lu, own);
     factors<T, kPlain>().solve_triangle({.upper = true, .unit = true}, n, sides, lu, own);
@@ -125,14 +138,18 @@ KernelChoice select_permutation(const KernelQuery& query) {
 void register_lu(KernelTable& table) {
   constexpr DeviceType kCpu = DeviceType::kCpu;
   table.add(kLuFactor, kCpu, {"reference", select_plain<run_lu<double, true>, one_matrix>});
-  table.add(kSolve, kCpu, {"reference", select_plain<run_solve<double, true>, matrix_and_pivots>});
+  for (const OpDef* op : {&kSolve, &kSolveEx})
+    table.add(*op, kCpu, {"reference", select_plain<run_solve<double, true>, matrix_and_pivots>});
   table.add(kLuPermutation, kCpu, {"reference", select_permutation});
   if (!is_openblas_built_in()) return;
   table.add(kLuFactor, kCpu,
             {"lapack", select_lapack<run_lu<float, false>, run_lu<double, false>, one_matrix>});
-  table.add(kSolve, kCpu,
-            {"lapack",
-             select_lapack<run_solve<float, false>, run_solve<double, false>, matrix_and_pivots>});
+  for (const OpDef* op : {&kSolve, &kSolveEx}) {
+    table.add(
+        *op, kCpu,
+        {"lapack",
+         select_lapack<run_solve<float, false>, run_solve<double, false>, matrix_and_pivots>});
+  }
 }
 
 }  // namespace flow::ops

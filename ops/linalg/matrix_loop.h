@@ -34,6 +34,18 @@ MatrixState matrix_state(const KernelQuery& query);
 [[noreturn]] void refuse_matrix(const KernelContext& ctx, const char* op, int64_t position,
                                 const std::string& text);
 
+// The second output, which says where a factorisation failed, or null if the call raises there.
+inline int32_t* info_of(const KernelContext& ctx) {
+  return ctx.outputs.size() == 2 ? ctx.out(1).as<int32_t>() : nullptr;
+}
+
+// Stores the info of matrix `position`; if it is not 0, its `count` results become NaN.
+template <class T>
+void report(int32_t* info, int64_t position, int64_t value, int64_t count, T* results) {
+  info[position] = static_cast<int32_t>(value);
+  if (value != 0) std::fill_n(results, count, std::numeric_limits<T>::quiet_NaN());
+}
+
 // Throws InvalidArgument if one of the `count` values of matrix `position` is NaN or infinite: no
 // iteration would end.
 template <class T>

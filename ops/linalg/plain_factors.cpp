@@ -275,6 +275,16 @@ FactorWork svd_work(int64_t m, int64_t n) {
   return {.elements = k * (std::max(m, n) + k)};
 }
 
+// Jacobi's method finds the vectors on its way.
+int64_t svdvals(int64_t m, int64_t n, double* a, double* s, double* work, int32_t* ints) {
+  double* const vectors = work + svd_work(m, n).elements;
+  return svd(m, n, a, vectors, s, vectors + m * std::min(m, n), work, ints);
+}
+
+FactorWork svdvals_work(int64_t m, int64_t n) {
+  return {.elements = svd_work(m, n).elements + (m + n) * std::min(m, n)};
+}
+
 }  // namespace
 
 const Factors<double>& plain_factors() {
@@ -284,10 +294,13 @@ const Factors<double>& plain_factors() {
                                             .multiply = multiply,
                                             .qr = qr,
                                             .eigh = eigh,
+                                            .eigvalsh = eigh,
                                             .svd = svd,
+                                            .svdvals = svdvals,
                                             .qr_work = qr_work,
                                             .eigh_work = eigh_work,
-                                            .svd_work = svd_work};
+                                            .svd_work = svd_work,
+                                            .svdvals_work = svdvals_work};
   return kFactors;
 }
 

@@ -108,7 +108,70 @@ Qr qr(const TensorArg& x, const QrOptions& options) {
   });
 }
 
+namespace {
+
+// I - V T V^T.
+struct Reflections {
+  Tensor V, T;  // (…, m, k), (…, k, k)
+};
+
+// T^-1 = diag(tau)^-1 + S with the upper triangle S of V^T V without its diagonal (Joffrain et al.
+// 2006), so T = (I + diag(tau) S)^-1 diag(tau), also if an element of tau is 0.
+Reflections reflections(const TensorArg& x, const TensorArg& tau, const char* function) {
+  const bool fits = x->dim() >= 2 && tau->dim() == x->dim() - 1 && x->size(-2) >= x->size(-1) &&
+                    x->size(-1) >= tau->size(-1) && x->dtype() == tau->dtype() &&
+                    ops::leading_dims(x->shape(), 2) == ops::leading_dims(tau->shape(), 1);
+  if (!fits) {
+    throw InvalidArgument(str("[", function,
+                              "] takes x (…, m, n) and tau (…, k) with m >= n >= k, "
+                              "one batch and one dtype; received ",
+                              x->meta(), " and ", tau->meta()));
+  }
+  const int64_t m = x->size(-2), k = tau->size(-1);
+  const Tensor v = add(tril(narrow(x, -1, 0, k), -1), ops::identity_like(x, m, k));
+  const Tensor column = unsqueeze(tau, -1);
+  const Tensor upper = mul(column, triu(matmul(ops::transposed(v), v), 1));
+  const Tensor scale = mul(column, ops::identity_like(x, k, k));
+  const Tensor t = dispatch(ops::kSolveTriangular, {&upper, &scale},
+                            ops::TriangularAttrs{.upper = true, .unitriangular = true}, x.site());
+  return {v, t};
+}
+
+}  // namespace
+
+Tensor householder_product(const TensorArg& x, const TensorArg& tau) {
+  return ops::named("householder_product", x.site(), [&]() -> Tensor {
+    const Reflections own = reflections(x, tau, "householder_product");
+    const Tensor rows = ops::transposed(narrow(own.V, -2, 0, x->size(-1)));  // V^T of I's columns
+    return sub(ops::identity_like(x, x->size(-2), x->size(-1)), matmul(own.V, matmul(own.T, rows)));
+  });
+}
+
+Tensor ormqr(const TensorArg& x, const TensorArg& tau, const TensorArg& y,
+             const OrmqrOptions& options) {
+  return ops::named("ormqr", x.site(), [&]() -> Tensor {
+    const Reflections own = reflections(x, tau, "ormqr");
+    const bool fits = y->dim() == x->dim() && y->dtype() == x->dtype() &&
+                      y->size(options.left ? -2 : -1) == x->size(-2);
+    if (!fits) {
+      throw InvalidArgument(str("[ormqr] takes y (…, ", x->size(-2), ", k), or (…, k, ",
+                                x->size(-2),
+                                ") if not left, with the batch and dtype of x; "
+                                "received ",
+                                y->meta()));
+    }
+    const Tensor t = options.transpose ? ops::transposed(own.T) : own.T;
+    if (options.left) return sub(y, matmul(own.V, matmul(t, matmul(ops::transposed(own.V), y))));
+    return sub(y, matmul(matmul(matmul(y, own.V), t), ops::transposed(own.V)));
+  });
+}
+
 }  // namespace linalg
+
+Tensor orgqr(const TensorArg& x, const TensorArg& tau) {
+  return ops::named("orgqr", x.site(),
+                    [&]() -> Tensor { return linalg::householder_product(x, tau); });
+}
 
 linalg::Qr LinalgMethods::qr(Site site) const {
   return linalg::qr({self(), site});

@@ -23,4 +23,29 @@ struct QrOptions {
 // independent, and exists for mode "complete" only if m <= n.
 Qr qr(const TensorArg& x, const QrOptions& options = {});
 
+// The first n columns of the product H_1 H_2 … H_k of reflections H_i = I - tau[i] v_i v_i^T; x:
+// (…, m, n) with m >= n >= k holds v_i below the diagonal of column i, where v_i is 1 on it and 0
+// above it; tau: (…, k). These are the reflections of LAPACK's geqrf. Computed as I - V T V^T
+// (Schreiber, Van Loan 1989) by matrix products and a triangular system.
+Tensor householder_product(const TensorArg& x, const TensorArg& tau);
+
+struct OrmqrOptions {
+  bool left = true;        // Q y; else y Q
+  bool transpose = false;  // Q^T in place of Q
+};
+
+// The product of y (…, m, k) and the square Q (…, m, m) of which householder_product(x, tau) has
+// the first columns; of y (…, k, m) if not `left`. Q itself is not computed.
+Tensor ormqr(const TensorArg& x, const TensorArg& tau, const TensorArg& y,
+             const OrmqrOptions& options = {});
+
 }  // namespace flow::linalg
+
+namespace flow {
+
+using linalg::ormqr;
+
+// The same as linalg::householder_product.
+Tensor orgqr(const TensorArg& x, const TensorArg& tau);
+
+}  // namespace flow

@@ -81,6 +81,29 @@ Cost cost_svd(const SbpContext& ctx) {
                    static_cast<double>(std::min(size_from_end(shape, 0), size_from_end(shape, 1)))};
 }
 
+void infer_svdvals(InferContext& ctx) {
+  check_matrices(ctx, 0);
+  const TensorMeta& x = ctx.input(0);
+  Shape values = leading_dims(x.shape, 2);
+  values.push_back(std::min(size_from_end(x.shape, 0), size_from_end(x.shape, 1)));
+  ctx.add_output(values, x.dtype);
+}
+
+// dx = U diag(dS) Vh with the vectors of x, which backward computes.
+void grad_svdvals(GradContext& ctx) {
+  if (!ctx.dy().defined()) return;
+  const Tensor x = ctx.input(0);
+  std::array<Tensor, 3> parts;
+  const Tensor* const inputs[] = {&x};
+  Call call{kSvd, inputs, nullptr, Site::here()};
+  dispatch(call, parts.data());
+  ctx.set(0, matmul(mul(parts[0], unsqueeze(ctx.dy(), -2)), parts[2]));
+}
+
+Cost cost_svdvals(const SbpContext& ctx) {
+  return {.flops = cost_svd(ctx).flops / 3};
+}
+
 void infer_pinv(InferContext& ctx) {
   check_matrices(ctx, 0);
   const TensorMeta& x = ctx.input(0);
@@ -114,6 +137,14 @@ const OpDef kSvd{.name = "svd",
                  .saved_outputs = 0b111,
                  .autocast = AutocastRule::kFloat32};
 
+const OpDef kSvdvals{.name = "svdvals",
+                     .infer = infer_svdvals,
+                     .sbp = sbp_batch,
+                     .grad = grad_svdvals,
+                     .cost = cost_svdvals,
+                     .saved_inputs = 0b1,
+                     .autocast = AutocastRule::kFloat32};
+
 const OpDef kPinv{.name = "pinv",
                   .attrs = attrs_def<PinvAttrs>(),
                   .infer = infer_pinv,
@@ -128,6 +159,7 @@ void register_svd(OpTable& table);
 
 void register_svd(OpTable& table) {
   table.add(kSvd);
+  table.add(kSvdvals);
   table.add(kPinv);
 }
 
@@ -168,7 +200,20 @@ Svd svd(const TensorArg& x, const SvdOptions& options) {
 }
 
 Tensor svdvals(const TensorArg& x) {
-  return ops::named("svdvals", x.site(), [&]() -> Tensor { return reduced_svd(x).S; });
+  return ops::located(x.site(),
+                      [&]() -> Tensor { return dispatch(ops::kSvdvals, {&x.tensor()}, x.site()); });
+}
+
+Polar polar(const TensorArg& x) {
+  return ops::named("polar", x.site(), [&]() -> Polar {
+    if (x->dim() < 2 || x->size(-2) < x->size(-1)) {
+      throw InvalidArgument(str("[polar] takes matrices (…, m, n) with m >= n; received ",
+                                x->meta(), "; decompose the transpose"));
+    }
+    const Svd parts = reduced_svd(x);
+    const Tensor v = ops::transposed(parts.Vh);
+    return {matmul(parts.U, parts.Vh), matmul(mul(v, unsqueeze(parts.S, -2)), parts.Vh)};
+  });
 }
 
 Tensor pinv(const TensorArg& x, const PinvOptions& options) {

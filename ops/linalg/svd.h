@@ -23,8 +23,19 @@ struct SvdOptions {
 // PyTorch, no gradient passes through the columns of U and rows of Vh after the first k. Throws
 // InvalidArgument for a matrix with a NaN or an infinity.
 Svd svd(const TensorArg& x, const SvdOptions& options = {});
-// The singular values alone; their gradient exists for repeated singular values too.
+// The singular values alone, which takes about a third of the time; their gradient exists for
+// repeated singular values too, and computes the vectors.
 Tensor svdvals(const TensorArg& x);
+
+struct Polar {
+  Tensor U, H;
+};
+
+// The polar decomposition x = U H of matrices x (…, m, n), m >= n, of full rank: the columns of U
+// (…, m, n) are orthonormal, and U is the closest such matrix to x; H (…, n, n) is symmetric
+// without negative eigenvalues. By singular values: U = W Vh and H = V S Vh for x = W S Vh. The
+// gradient is that of svd, and so needs distinct singular values.
+Polar polar(const TensorArg& x);
 
 struct PinvOptions {
   std::optional<double> atol = {};

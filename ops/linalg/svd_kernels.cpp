@@ -51,6 +51,34 @@ void decompose(const KernelContext& ctx, const char* op, int64_t i, const T* x,
 }
 
 template <class T, bool kPlain>
+int64_t scratch_of_svdvals(const KernelQuery& /*query*/, const MatrixState& state,
+                           int64_t element) {
+  const auto size = kPlain ? plain_factors().svdvals_work : lapack_factors<T>()->svdvals_work;
+  const FactorWork work = size(state.rows, state.columns);
+  return (state.rows * state.columns + work.elements) * element +
+         work.ints * static_cast<int64_t>(sizeof(int32_t));
+}
+
+template <class T, bool kPlain>
+void run_svdvals(const KernelContext& ctx) {
+  const auto& state = ctx.state_as<MatrixState>();
+  const int64_t m = state.rows, n = state.columns, k = std::min(m, n);
+  const ContiguousInput<T> x(ctx, 0);
+  const ContiguousOutput<T> s(ctx, 0);
+  const Factors<T>& own = factors<T, kPlain>();
+  for_each_matrix(ctx, 4 * m * n * k, [&](int64_t i, std::byte* scratch) {
+    T* const a = reinterpret_cast<T*>(scratch);
+    check_finite_matrix(ctx, "svdvals", i, m * n, x.data() + i * m * n);
+    std::copy_n(x.data() + i * m * n, m * n, a);
+    T* const work = a + m * n;
+    auto* const ints = reinterpret_cast<int32_t*>(work + own.svdvals_work(m, n).elements);
+    if (k > 0 && own.svdvals(m, n, a, s.data() + i * k, work, ints) != 0)
+      refuse_matrix(ctx, "svdvals", i, "has singular values that did not converge; scale it");
+  });
+  s.finish(ctx);
+}
+
+template <class T, bool kPlain>
 void run_svd(const KernelContext& ctx) {
   const auto& state = ctx.state_as<MatrixState>();
   const int64_t m = state.rows, n = state.columns, k = std::min(m, n);
@@ -103,7 +131,13 @@ void register_svd(KernelTable& table) {
             {"reference", select_plain<run_svd<double, true>, scratch_of_svd<double, true>>});
   table.add(kPinv, kCpu,
             {"reference", select_plain<run_pinv<double, true>, scratch_of_pinv<double, true>>});
+  table.add(
+      kSvdvals, kCpu,
+      {"reference", select_plain<run_svdvals<double, true>, scratch_of_svdvals<double, true>>});
   if (!is_openblas_built_in()) return;
+  table.add(kSvdvals, kCpu,
+            {"lapack", select_lapack<run_svdvals<float, false>, run_svdvals<double, false>,
+                                     scratch_of_svdvals<double, false>>});
   table.add(kSvd, kCpu,
             {"lapack", select_lapack<run_svd<float, false>, run_svd<double, false>,
                                      scratch_of_svd<double, false>>});

@@ -286,6 +286,105 @@ TEST(MatrixFunctions, NormsOfWords) {
   EXPECT_THROW(linalg::matrix_norm(x, {.ord = 3}), InvalidArgument);
 }
 
+TEST(WithoutErrors, InfoSaysWhichMatrixFailed) {
+  const Tensor one = eye(3, kDouble);
+  const Tensor singular = diag(tensor({1.0, 0.0, 2.0}, kDouble));
+  const Tensor indefinite = diag(tensor({1.0, 2.0, -3.0}, kDouble));
+  const Tensor batch = stack({one * 2, singular, indefinite});
+
+  const auto [factor, order] = linalg::cholesky_ex(stack({one, indefinite}));
+  EXPECT_EQ(order.dtype(), DType::kInt32);
+  EXPECT_EQ(order.to_vector<int>(), (std::vector<int>{0, 3}));
+  EXPECT_EQ(distance(factor[0], one), 0);
+  EXPECT_TRUE(isnan(factor[1]).all().item<bool>());
+  EXPECT_EQ(linalg::lu_factor_ex(batch).info.to_vector<int>(), (std::vector<int>{0, 2, 0}));
+  const auto [inverse, info] = linalg::inv_ex(batch);
+  EXPECT_EQ(info.to_vector<int>(), (std::vector<int>{0, 2, 0}));
+  EXPECT_EQ(distance(inverse[0], one / 2), 0);
+  EXPECT_TRUE(isnan(inverse[1]).all().item<bool>());
+  const auto [solution, solved] = linalg::solve_ex(singular, ones({2, 3, 1}, kDouble));
+  EXPECT_EQ(solved.shape(), Shape{});  // the batch of the matrix
+  EXPECT_EQ(solved.item<int>(), 2);
+  EXPECT_TRUE(isnan(solution).all().item<bool>());
+}
+
+TEST(WithoutErrors, CheckErrorsRaises) {
+  const Tensor singular = zeros({2, 2});
+
+  EXPECT_THROW(linalg::cholesky_ex(singular, {.check_errors = true}), InvalidArgument);
+  EXPECT_THROW(linalg::lu_factor_ex(singular, {.check_errors = true}), InvalidArgument);
+  EXPECT_THROW(linalg::inv_ex(singular, {.check_errors = true}), InvalidArgument);
+  EXPECT_THROW(linalg::solve_ex(singular, ones({2}), {.check_errors = true}), InvalidArgument);
+  EXPECT_EQ(linalg::inv_ex(eye(2), {.check_errors = true}).info.item<int>(), 0);
+}
+
+TEST(WithoutErrors, GradientsOfGoodMatricesPass) {
+  const Tensor x = stack({eye(2, kDouble) * 2, zeros({2, 2}, kDouble)}).requires_grad_();
+
+  const auto [inverse, info] = linalg::inv_ex(x);
+  masked_fill(inverse, ne(info, 0).reshape({2, 1, 1}), 0).sum().backward();
+
+  EXPECT_EQ(x.grad()[0].to_vector<double>(), (Doubles{-0.25, -0.25, -0.25, -0.25}));
+  EXPECT_TRUE(isnan(x.grad()[1]).all().item<bool>());
+}
+
+TEST(Eigh, ReadsTheTriangleThatIsNamed) {
+  const Tensor x = random_matrix({2, 4, 4});
+  const Tensor lower = tril(x) + tril(x, -1).transpose(-1, -2);
+  const Tensor upper = triu(x) + triu(x, 1).transpose(-1, -2);
+
+  EXPECT_EQ(distance(linalg::eigh(x, {.UPLO = "L"}).eigenvectors, linalg::eigh(lower).eigenvectors),
+            0);
+  EXPECT_EQ(distance(linalg::eigvalsh(x, {.UPLO = "U"}), linalg::eigvalsh(upper)), 0);
+  EXPECT_LT(distance(linalg::eigvalsh(lower), linalg::eigh(lower).eigenvalues), 1e-13);
+  EXPECT_NE(message_of([&] { linalg::eigh(x, {.UPLO = "l"}); }).find("UPLO is \"l\""),
+            std::string::npos);
+}
+
+TEST(Svd, ValuesAloneAreThoseOfTheDecomposition) {
+  for (const Shape& shape : {Shape{4, 4}, Shape{2, 3, 5}, Shape{2, 5, 3}, Shape{3, 0}}) {
+    const Tensor x = random_matrix(shape);
+
+    EXPECT_LT(distance(linalg::svdvals(x), linalg::svd(x).S), 1e-13) << shape;
+  }
+}
+
+TEST(Svd, GivesThePolarDecomposition) {
+  const Tensor x = random_matrix({2, 4, 3});
+
+  const auto [u, h] = linalg::polar(x);
+
+  EXPECT_LT(distance(u.matmul(h), x), 1e-13);
+  EXPECT_LT(distance(u.transpose(-1, -2).matmul(u), eye(3, kDouble).expand({2, 3, 3})), 1e-13);
+  EXPECT_LT(distance(h, h.transpose(-1, -2)), 1e-13);
+}
+
+// The matrix of one reflection.
+Tensor reflection(const Tensor& x, const Tensor& tau, int64_t i) {
+  const int64_t m = x.size(0);
+  Doubles v(static_cast<size_t>(m), 0);
+  for (int64_t row = i; row < m; ++row)
+    v[static_cast<size_t>(row)] = row == i ? 1 : x[row][i].item();
+  const Tensor column = tensor(v, {m, 1});
+  return eye(m, kDouble) - tau[i] * column.matmul(column.transpose(0, 1));
+}
+
+TEST(Qr, ProductsOfReflections) {
+  const Tensor x = random_matrix({5, 3}), y = random_matrix({5, 2});
+  const Tensor tau = tensor({0.5, 0.0, 1.5}, kDouble);
+  const Tensor q =
+      reflection(x, tau, 0).matmul(reflection(x, tau, 1)).matmul(reflection(x, tau, 2));
+
+  EXPECT_LT(distance(linalg::householder_product(x, tau), narrow(q, 1, 0, 3)), 1e-14);
+  EXPECT_LT(distance(ormqr(x, tau, y), q.matmul(y)), 1e-14);
+  EXPECT_LT(distance(ormqr(x, tau, y, {.transpose = true}), q.transpose(0, 1).matmul(y)), 1e-14);
+  EXPECT_LT(
+      distance(ormqr(x, tau, y.transpose(0, 1), {.left = false}), y.transpose(0, 1).matmul(q)),
+      1e-14);
+  const auto product = [](const auto& in) { return linalg::householder_product(in[0], in[1]); };
+  EXPECT_NO_THROW(gradcheck(product, {x.requires_grad_(), tau.clone().requires_grad_()}));
+}
+
 struct Inverts : nn::Graph<Inverts> {
   Tensor build(const Tensor& x) { return linalg::inv(x).sum(); }
 };

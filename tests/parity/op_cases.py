@@ -14,7 +14,7 @@ from op_edges import edges
 from op_fractional import fractional_pools
 from op_in_place import in_place
 from op_indexed_pools import indexed_pools
-from op_linalg import linear_algebra
+from op_linalg import linear_algebra, more_linear_algebra
 from op_names import other_names
 from op_ranks import all_ranks
 from op_refusals import refusals
@@ -771,6 +771,8 @@ def all_cases():
     linear_algebra()
     generator.manual_seed(36)
     fractional_pools()
+    generator.manual_seed(41)
+    more_linear_algebra()
     generator.set_state(state)
     counts = {}
     for case in cases:

@@ -2,7 +2,7 @@
 
 import torch
 
-from op_case import add, ints, pos, r
+from op_case import add, f32, ints, pos, r
 from op_refusals import refuse
 
 L = torch.linalg
@@ -215,4 +215,78 @@ def powers():
 
 def linear_algebra():
     for family in [factors, systems, spectra, norms, powers]:
+        family()
+
+
+def without_errors():
+    """The results of matrices that fail are NaN in flow and arbitrary in PyTorch."""
+    def ex(function):
+        def call(*tensors, **attrs):
+            *results, info = function(*tensors, **attrs)
+            bad = info != 0
+            if function is not L.lu_factor_ex:
+                shown = bad.reshape(bad.shape + (1,) * (results[0].dim() - bad.dim()))
+                results[0] = results[0].masked_fill(shown, float("nan"))
+            return *results, info
+        return call
+
+    singular = torch.stack([torch.eye(3), f32([[1.0, 2, 0], [2, 4, 0], [0, 0, 1]])])
+    indefinite = torch.stack([torch.eye(3), torch.diag(f32([1.0, -1.0, 2.0]))])
+    for op in ["cholesky_ex", "inv_ex", "lu_factor_ex"]:
+        function = ex(getattr(L, op))
+        make = positive if op == "cholesky_ex" else square
+        for attrs in [{}, {"check_errors": True}]:
+            add(op, make(3), function, **attrs)
+            add(op, make(2, 2), function, **attrs)
+        bad = indefinite if op == "cholesky_ex" else singular
+        add(op, bad, function, grads=False)
+        refuse(op, bad, function, check_errors=True)
+        refuse(op, r(3), function)
+    for upper in [True, False]:
+        for shape in [(3,), (2, 2)]:
+            add("cholesky_ex", positive(*shape), ex(L.cholesky_ex), upper=upper)
+    solve = ex(L.solve_ex)
+    add("solve_ex", [square(3), r(3, 2)], solve)
+    add("solve_ex", [square(2, 3), r(2, 3)], solve)
+    add("solve_ex", [square(2, 1, 3), r(4, 3, 2)], solve)
+    add("solve_ex", [square(3), r(2, 3)], solve, left=False)
+    add("solve_ex", [square(2, 3), r(2, 2, 3)], solve, left=False, check_errors=True)
+    add("solve_ex", [square(3), r(3)], solve, check_errors=True)
+    add("solve_ex", [singular, r(2, 3, 2)], solve, grads=False)
+    refuse("solve_ex", [singular, r(2, 3, 2)], L.solve_ex, check_errors=True)
+    refuse("solve_ex", [square(3), r(2, 2)], L.solve_ex)
+
+
+def reflections():
+    for op in ["householder_product", "orgqr"]:
+        for shape, k in [((4, 3), 3), ((3, 3), 2), ((2, 4, 3), 3), ((4, 3), 0)]:
+            add(op, [r(*shape), pos(*shape[:-2], k)], L.householder_product)
+        refuse(op, [r(3, 4), r(4)], L.householder_product)
+        refuse(op, [r(4, 3), r(2, 3)], L.householder_product)
+    for attrs in [{}, {"left": False}, {"transpose": True}, {"left": False, "transpose": True}]:
+        other = [2, 4] if attrs.get("left") is False else [4, 2]
+        add("ormqr", [r(4, 3), pos(3), r(*other)], torch.ormqr, **attrs)
+        add("ormqr", [r(2, 4, 3), pos(2, 3), r(2, *other)], torch.ormqr, **attrs)
+    refuse("ormqr", [r(4, 3), pos(3), r(3, 2)], torch.ormqr)
+
+
+def triangles():
+    def mirrored(x, UPLO):
+        return x.tril() + x.tril(-1).mT if UPLO == "L" else x.triu() + x.triu(1).mT
+
+    for UPLO in ["L", "U"]:
+        for shape in [(3,), (2, 4)]:
+            other = r(*shape, shape[-1])  # in the triangle that is not read
+            x = symmetric(*shape) + (other.triu(1) if UPLO == "L" else other.tril(-1))
+            add("eigh", x, lambda x, UPLO: eigh(mirrored(x, UPLO)), UPLO=UPLO)
+            add("eigvalsh", x, lambda x, UPLO: L.eigvalsh(mirrored(x, UPLO)), UPLO=UPLO)
+    for op in ["eigh", "eigvalsh"]:
+        refuse(op, symmetric(3), getattr(L, op), UPLO="B")
+    for shape in [(3, 3), (2, 4, 3)]:
+        add("linalg_polar", r(*shape), L.polar)
+    refuse("linalg_polar", r(3, 4), L.polar)
+
+
+def more_linear_algebra():
+    for family in [without_errors, reflections, triangles]:
         family()

@@ -13,6 +13,12 @@ namespace flow::conform {
 
 namespace {
 
+linalg::ExOptions ex_options(Case& c) {
+  linalg::ExOptions options;
+  c.attrs.read("check_errors", options.check_errors);
+  return options;
+}
+
 void bind_factors(Bindings& table) {
   table.add({"cholesky", "cholesky_inverse"}, [](Case& c) {
     linalg::CholeskyOptions options;
@@ -29,6 +35,17 @@ void bind_factors(Bindings& table) {
     const auto [factors, pivots] = linalg::lu_factor(c.in(0));
     return {factors, pivots};
   });
+  table.add("lu_factor_ex", [](Case& c) -> Outputs {
+    const auto [factors, pivots, info] = linalg::lu_factor_ex(c.in(0), ex_options(c));
+    return {factors, pivots, info};
+  });
+  table.add("cholesky_ex", [](Case& c) -> Outputs {
+    linalg::CholeskyExOptions options;
+    c.attrs.read("upper", options.upper);
+    c.attrs.read("check_errors", options.check_errors);
+    const auto [factor, info] = linalg::cholesky_ex(c.in(0), options);
+    return {factor, info};
+  });
   table.add("lu", [](Case& c) -> Outputs {
     const auto [p, l, u] = linalg::lu(c.in(0));
     return {p, l, u};
@@ -39,6 +56,15 @@ void bind_factors(Bindings& table) {
     const auto [q, r] = linalg::qr(c.in(0), options);
     return {q, r};
   });
+  table.add("householder_product",
+            [](Case& c) { return linalg::householder_product(c.in(0), c.in(1)); });
+  table.add("orgqr", [](Case& c) { return orgqr(c.in(0), c.in(1)); });
+  table.add("ormqr", [](Case& c) {
+    linalg::OrmqrOptions options;
+    c.attrs.read("left", options.left);
+    c.attrs.read("transpose", options.transpose);
+    return linalg::ormqr(c.in(0), c.in(1), c.in(2), options);
+  });
 }
 
 void bind_systems(Bindings& table) {
@@ -46,6 +72,17 @@ void bind_systems(Bindings& table) {
     linalg::SolveOptions options;
     c.attrs.read("left", options.left);
     return linalg::solve(c.in(0), c.in(1), options);
+  });
+  table.add("solve_ex", [](Case& c) -> Outputs {
+    linalg::SolveExOptions options;
+    c.attrs.read("left", options.left);
+    c.attrs.read("check_errors", options.check_errors);
+    const auto [result, info] = linalg::solve_ex(c.in(0), c.in(1), options);
+    return {result, info};
+  });
+  table.add("inv_ex", [](Case& c) -> Outputs {
+    const auto [inverse, info] = linalg::inv_ex(c.in(0), ex_options(c));
+    return {inverse, info};
   });
   table.add("solve_triangular", [](Case& c) {
     linalg::SolveTriangularOptions options;
@@ -75,12 +112,22 @@ void bind_systems(Bindings& table) {
   });
 }
 
+linalg::EighOptions eigh_options(Case& c) {
+  linalg::EighOptions options;
+  c.attrs.read("UPLO", options.UPLO);
+  return options;
+}
+
 void bind_spectra(Bindings& table) {
   table.add("eigh", [](Case& c) -> Outputs {
-    const auto [values, vectors] = linalg::eigh(c.in(0));
+    const auto [values, vectors] = linalg::eigh(c.in(0), eigh_options(c));
     return {values, vectors};
   });
-  table.add("eigvalsh", [](Case& c) { return linalg::eigvalsh(c.in(0)); });
+  table.add("eigvalsh", [](Case& c) { return linalg::eigvalsh(c.in(0), eigh_options(c)); });
+  table.add("linalg_polar", [](Case& c) -> Outputs {
+    const auto [u, h] = linalg::polar(c.in(0));
+    return {u, h};
+  });
   table.add("svd", [](Case& c) -> Outputs {
     linalg::SvdOptions options;
     c.attrs.read("full_matrices", options.full_matrices);

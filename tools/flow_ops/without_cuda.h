@@ -21,12 +21,14 @@ inline const std::map<std::string, OnCuda> kOpsWithoutCuda = {
     {"checked_spreads", OnCuda::kUnsupported},
     {"checked_weights", OnCuda::kUnsupported},
     {"cholesky", OnCuda::kUnsupported},
+    {"cholesky_ex", OnCuda::kUnsupported},
     {"ctc_loss", OnCuda::kUnsupported},
     {"ctc_loss_backward", OnCuda::kUnsupported},
     {"cummax", OnCuda::kUnsupported},
     {"cummin", OnCuda::kUnsupported},
     {"distributed_partial_fc_sample", OnCuda::kUnsupported},
     {"eigh", OnCuda::kUnsupported},
+    {"eigvalsh", OnCuda::kUnsupported},
     {"erfinv", OnCuda::kUnsupported},
     {"grid_sample", OnCuda::kOtherOps},
     {"grid_sample_backward_grid", OnCuda::kOtherOps},
@@ -50,9 +52,11 @@ inline const std::map<std::string, OnCuda> kOpsWithoutCuda = {
     {"resample_backward", OnCuda::kOtherOps},
     {"searchsorted", OnCuda::kUnsupported},
     {"solve", OnCuda::kUnsupported},
+    {"solve_ex", OnCuda::kUnsupported},
     {"solve_triangular", OnCuda::kUnsupported},
     {"sum_differences", OnCuda::kOtherOps},
     {"svd", OnCuda::kUnsupported},
+    {"svdvals", OnCuda::kUnsupported},
 };
 
 }  // namespace flow::tools

@@ -3,6 +3,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
+#include "ops/elementwise/compare.h"
 #include "ops/linalg/cholesky.h"
 #include "ops/linalg/eigh.h"
 #include "ops/linalg/lu.h"
@@ -11,6 +12,7 @@
 #include "ops/linalg/svd.h"
 #include "ops/linalg/triangular.h"
 #include "ops/shape/concat.h"
+#include "ops/shape/view.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {
@@ -40,6 +42,25 @@ Tensor separated(const Tensor& x) {
   return near(x, 0.1, mul(eye(x.size(-2), x.size(-1)), values));
 }
 
+// The first matrix of a batch, and zeros in place of the others.
+Tensor only_first(const Tensor& x) {
+  const Tensor is_first = cast(eq(arange(x.size(0)), 0), x.dtype());
+  return mul(x, reshape(is_first, {x.size(0), 1, 1}));
+}
+
+// Of an op that reports failures. Where nothing fails, info is 0, which any layout gives; where a
+// matrix fails, its results have no gradient.
+void add_ex(Samples& samples, const std::string& op, const std::vector<SampleInput>& inputs,
+            const std::function<void(const Tensor& matrix, const Inputs& x)>& call) {
+  OpSample good{op, inputs, kWide, [call](const Inputs& x) { call(regular(x[0]), x); }};
+  good.is_general = false;
+  samples.push_back(good);
+  OpSample failing{op, inputs, kWide,
+                   [call](const Inputs& x) { call(only_first(regular(x[0])), x); }, "failing"};
+  failing.constant_inputs = 0b11;
+  samples.push_back(failing);
+}
+
 void add_systems(Samples& samples) {
   for (const bool upper : {false, true}) {
     for (const bool left : {false, true}) {
@@ -60,6 +81,14 @@ void add_systems(Samples& samples) {
   samples.push_back({"solve", {in({2, 5, 5}), in({2, 5, 3})}, kWide, [](const Inputs& x) {
                        linalg::solve(turned(x[0]), x[1]);
                      }});
+  add_ex(samples, "solve_ex", {in({2, 5, 5}), in({2, 5, 3})},
+         [](const Tensor& matrix, const Inputs& x) { linalg::solve_ex(matrix, x[1]); });
+  samples.push_back({"solve_ex",
+                     {in({3, 40, 40}), in({3, 40, 17})},
+                     kWide,
+                     [](const Inputs& x) { linalg::solve_ex(regular(x[0], 0.1), x[1]); },
+                     "many",
+                     true});
   for (const char* op : {"solve", "solve_triangular"}) {
     samples.push_back({op,
                        {in({3, 40, 40}), in({3, 40, 17})},
@@ -83,6 +112,14 @@ void add_factors(Samples& samples) {
                      [](const Inputs& x) { linalg::cholesky(regular(x[0], 0.1)); },
                      "many",
                      true});
+  add_ex(samples, "cholesky_ex", {in({2, 5, 5})},
+         [](const Tensor& matrix, const Inputs& /*x*/) { linalg::cholesky_ex(matrix); });
+  samples.push_back({"cholesky_ex",
+                     {in({3, 40, 40})},
+                     kWide,
+                     [](const Inputs& x) { linalg::cholesky_ex(regular(x[0], 0.1)); },
+                     "many",
+                     true});
   const auto lu = [](const Inputs& x) { linalg::lu_factor(turned(x[0])); };
   const auto lu_of_all = [](const Inputs& x) { linalg::lu(x[0]); };  // any pivots
   for (const Shape& shape : {Shape{2, 5, 5}, Shape{2, 5, 3}, Shape{2, 3, 5}}) {
@@ -103,12 +140,18 @@ void add_spectra(Samples& samples) {
   const auto eigh = [](const Inputs& x) { linalg::eigh(separated(x[0])); };
   samples.push_back({"eigh", {in({2, 5, 5})}, kWide, eigh});
   samples.push_back({"eigh", {in({3, 40, 40})}, kDouble, eigh, "many", true});
-  const auto svd = [](const Inputs& x) { linalg::svdvals(separated(x[0])); };
+  const auto eigvalsh = [](const Inputs& x) { linalg::eigvalsh(separated(x[0])); };
+  samples.push_back({"eigvalsh", {in({2, 5, 5})}, kWide, eigvalsh});
+  samples.push_back({"eigvalsh", {in({3, 40, 40})}, kWide, eigvalsh, "many", true});
+  const auto svd = [](const Inputs& x) { linalg::svd(separated(x[0]), {.full_matrices = false}); };
+  const auto svdvals = [](const Inputs& x) { linalg::svdvals(separated(x[0])); };
   const auto pinv = [](const Inputs& x) { linalg::pinv(separated(x[0])); };
   for (const Shape& shape : {Shape{2, 3, 3}, Shape{2, 5, 3}, Shape{2, 3, 5}}) {
     samples.push_back({"svd", {in(shape)}, kWide, svd});
+    samples.push_back({"svdvals", {in(shape)}, kWide, svdvals});
     samples.push_back({"pinv", {in(shape)}, kWide, pinv});
   }
+  samples.push_back({"svdvals", {in({3, 40, 30})}, kWide, svdvals, "many", true});
   samples.push_back({"svd", {in({3, 40, 30})}, kDouble, svd, "many", true});
   samples.push_back({"pinv", {in({3, 40, 30})}, kDouble, pinv, "many", true});
 }

@@ -175,4 +175,75 @@ TensorFunction vmap(TensorFunction f, const VmapOptions& options) {
   };
 }
 
+namespace {
+
+// One entry for each of `count` tensors.
+template <class T>
+std::vector<T> for_each_of(const std::vector<T>& given, size_t count, const char* what,
+                           const char* tensors) {
+  if (given.size() == count) return given;
+  if (given.size() == 1) return std::vector<T>(count, given[0]);
+  throw InvalidArgument(str("[vmap] ", what, " has ", given.size(), " entries for ", count, " ",
+                            tensors, "; give one for each, or one for all"));
+}
+
+// The arguments of the calls of a function whose inputs are sliced.
+std::vector<std::vector<Tensor>> arguments_of_calls(const std::vector<Tensor>& inputs,
+                                                    const VmapDims& dims) {
+  const auto in_dims = for_each_of(dims.in_dims, inputs.size(), "in_dims", "inputs");
+  std::optional<int64_t> count;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!in_dims[i]) continue;
+    const int64_t size = inputs[i].shape()[normalize_dim(*in_dims[i], inputs[i].dim(), "vmap")];
+    if (count && *count != size) {
+      throw InvalidArgument(str("[vmap] the sliced dims must have one size; received ", *count,
+                                " and, of input ", i, ", ", size));
+    }
+    count = size;
+  }
+  if (!count) throw InvalidArgument("[vmap] no input is sliced: every entry of in_dims is nullopt");
+  std::vector<std::vector<Tensor>> calls(static_cast<size_t>(*count));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::vector<Tensor> slices;
+    if (in_dims[i]) slices = unbind(inputs[i], *in_dims[i]);
+    for (size_t call = 0; call < calls.size(); ++call)
+      calls[call].push_back(in_dims[i] ? slices[call] : inputs[i]);
+  }
+  if (calls.empty()) {
+    throw InvalidArgument(
+        "[vmap] the sliced dims have no slices, so the shape of a result is unknown");
+  }
+  return calls;
+}
+
+}  // namespace
+
+TensorsToTensors vmap(TensorsToTensors f, const VmapDims& dims) {
+  return [f = std::move(f), dims](const std::vector<Tensor>& inputs) {
+    std::vector<std::vector<Tensor>> results;  // [result][call]
+    for (const std::vector<Tensor>& arguments : arguments_of_calls(inputs, dims)) {
+      const std::vector<Tensor> own = f(arguments);
+      if (results.empty()) results.resize(own.size());
+      if (results.size() != own.size()) {
+        throw InvalidArgument(str("[vmap] the function returned ", results.size(), " and then ",
+                                  own.size(), " results; it must return the same number"));
+      }
+      for (size_t i = 0; i < own.size(); ++i)
+        results[i].push_back(own[i]);
+    }
+    const auto out_dims = for_each_of(dims.out_dims, results.size(), "out_dims", "results");
+    std::vector<Tensor> stacked;
+    for (size_t i = 0; i < results.size(); ++i)
+      stacked.push_back(stack(results[i], out_dims[i]));
+    return stacked;
+  };
+}
+
+TensorsFunction vmap(TensorsFunction f, const VmapDims& dims) {
+  const TensorsToTensors of_lists = vmap(
+      [f = std::move(f)](const std::vector<Tensor>& x) -> std::vector<Tensor> { return {f(x)}; },
+      dims);
+  return [of_lists](const std::vector<Tensor>& inputs) { return of_lists(inputs)[0]; };
+}
+
 }  // namespace flow

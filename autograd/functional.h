@@ -4,7 +4,9 @@
 // change its inputs in place.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -63,5 +65,24 @@ struct VmapOptions {
 // whose ops accept the additional dim is faster without vmap.
 //   vmap([](const auto& row) { return flow::matmul(w, row); })(x (5, 3)): (5, ...)
 TensorFunction vmap(TensorFunction f, const VmapOptions& options = {});
+
+using TensorsToTensors = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+// The dims of a function of several tensors.
+struct VmapDims {
+  // For each input, the dim along which it is sliced, or std::nullopt: every call of f gets the
+  // whole input. One entry counts for all inputs.
+  std::vector<std::optional<int64_t>> in_dims = {0};
+  // For each result, the dim along which it is stacked. One entry counts for all results.
+  std::vector<int64_t> out_dims = {0};
+};
+
+// The same for functions of several tensors, with one or several results. The sliced dims must have
+// one size, which is the number of calls. Cost: as many calls of f as there are slices, one after
+// another, and a copy of each result.
+//   vmap([](const std::vector<Tensor>& x) { return flow::matmul(x[0], x[1]); },
+//        {.in_dims = {std::nullopt, 1}})({w (4, 3), x (3, 5)}): (5, 4)
+TensorsFunction vmap(TensorsFunction f, const VmapDims& dims);
+TensorsToTensors vmap(TensorsToTensors f, const VmapDims& dims);
 
 }  // namespace flow

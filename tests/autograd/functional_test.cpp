@@ -131,6 +131,41 @@ TEST(Functional, VmapStacksTheResultsOfSlices) {
               {2, 4, 6, 0, 0, 0, 0, 0, 0, 8, 10, 12});
 }
 
+TEST(Functional, VmapTakesSeveralInputsAndDims) {
+  const Tensor w = tensor(Doubles{1, 2, 3, 4}, {2, 2});
+  const Tensor x = tensor(Doubles{1, 2, 3, 4, 5, 6}, {2, 3});
+  const auto product = [](const std::vector<Tensor>& in) { return matmul(in[0], in[1]); };
+  const auto both = [](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+    return {in[0] + in[1], in[0] * 2};
+  };
+
+  // The columns of x, of which each is multiplied by the whole w.
+  const Tensor y = vmap(product, {.in_dims = {std::nullopt, 1}, .out_dims = {1}})({w, x});
+  EXPECT_EQ(y.shape(), (Shape{2, 3}));
+  expect_near(y, {9, 12, 15, 19, 26, 33});
+  expect_near(vmap(product, VmapDims{})({x, x}), {14, 77});
+  const std::vector<Tensor> results = vmap(both, {.in_dims = {1, 1}, .out_dims = {0, -1}})({x, x});
+  EXPECT_EQ(results[0].shape(), (Shape{3, 2}));
+  expect_near(results[0], {2, 8, 4, 10, 6, 12});
+  expect_near(results[1], {2, 4, 6, 8, 10, 12});
+  const Tensor leaf = x.clone().requires_grad_();
+  vmap(product, VmapDims{})({leaf, x}).sum().backward();
+  expect_near(leaf.grad(), {1, 2, 3, 4, 5, 6});
+}
+
+TEST(Functional, VmapRefusesInputsThatDoNotFit) {
+  const Tensor x = zeros({2, 3}), y = zeros({3, 2});
+  const auto sum = [](const std::vector<Tensor>& in) { return in[0].sum() + in[1].sum(); };
+
+  EXPECT_THROW(vmap(sum, VmapDims{})({x, y}), InvalidArgument);
+  EXPECT_NO_THROW(vmap(sum, {.in_dims = {0, 1}})({x, y}));
+  EXPECT_THROW(vmap(sum, {.in_dims = {std::nullopt}})({x, y}), InvalidArgument);
+  EXPECT_THROW(vmap(sum, {.in_dims = {0, 0, 0}})({x, y}), InvalidArgument);
+  EXPECT_THROW(vmap(sum, {.in_dims = {0}, .out_dims = {0, 0}})({x, x}), InvalidArgument);
+  EXPECT_THROW(vmap(sum, {.in_dims = {2}})({x, x}), InvalidArgument);
+  EXPECT_THROW(vmap(sum, VmapDims{})({zeros({0, 2}), zeros({0, 2})}), InvalidArgument);
+}
+
 TEST(Functional, GlobalInputsGiveOneRanksDerivatives) {
   const auto f = [](const Tensor& x) { return tanh(x * x.sum()); };
   const Tensor x = doubles({0.1, 0.2, 0.3, 0.4});

@@ -29,7 +29,7 @@ macro(flow_optional name found apt_package)
   message(STATUS "flow: ${name} ${FLOW_WITH_${name}}")
 endmacro()
 
-foreach(name MPI GLOG ONEDNN OPENBLAS CUDA)
+foreach(name MPI GLOG ONEDNN OPENBLAS KISSFFT CUDA)
   set(FLOW_${name} AUTO CACHE STRING "Use ${name}: AUTO, ON or OFF")
   set_property(CACHE FLOW_${name} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
@@ -69,6 +69,13 @@ if(FLOW_OPENBLAS)
 endif()
 flow_optional(OPENBLAS FLOW_OPENBLAS_LIBRARY libopenblas-dev)
 
+# Its C++ header alone is used: there is nothing to link.
+if(FLOW_KISSFFT)
+  find_path(FLOW_KISSFFT_INCLUDE_DIR kissfft/kissfft.hh)
+  mark_as_advanced(FLOW_KISSFFT_INCLUDE_DIR)
+endif()
+flow_optional(KISSFFT FLOW_KISSFFT_INCLUDE_DIR libkissfft-dev)
+
 # FLOW_CUDA=EMULATED is for tests: device cuda on the CPU, by tests/support/cuda_emulator. The .cu files
 # are then compiled as C++.
 if(FLOW_CUDA STREQUAL "EMULATED")
@@ -107,7 +114,7 @@ endif()
 
 # Read by core/version.cpp: ranks of one job must have been built alike.
 set(FLOW_BUILD_CONFIGURATION "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE}")
-foreach(name MPI GLOG ONEDNN OPENBLAS CUDA)
+foreach(name MPI GLOG ONEDNN OPENBLAS KISSFFT CUDA)
   if(FLOW_WITH_${name})
     string(APPEND FLOW_BUILD_CONFIGURATION " ${name}")
   endif()

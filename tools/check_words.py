@@ -40,6 +40,7 @@ HOMES = [
     (r"#\s*include\s*<glog/", r"core/log\.(h|cpp)"),
     (r"#\s*include\s*<(oneapi/dnnl/)?dnnl[a-z_.]*>", r"ops/vendor/onednn[a-z_]*\.(h|cpp)"),
     (r"#\s*include\s*<(cblas|openblas_config)\.h>", r"ops/vendor/openblas[a-z_]*\.(h|cpp)"),
+    (r"#\s*include\s*<kissfft/", r"ops/fft/kiss_line\.cpp"),
     (r"#\s*include\s*<zlib\.h>", r"[a-z_/]+\.cpp"),
     (r"#\s*include\s*<nlohmann/json\.hpp>", r"[a-z_/]+\.cpp"),
     (r"#\s*include\s*<CLI/", r"(tools|examples|benchmarks)/[a-z_/]+\.cpp"),

@@ -33,6 +33,7 @@ SCOPES = {
     "torch.distributed": ["flow::comm"],
     "torch.linalg": ["flow::linalg"],
     "torch.special": ["flow"],
+    "torch.fft": ["flow::fft"],
     "torch.autograd": ["flow"],
 }
 KEYWORDS = {"and", "bool", "char", "double", "float", "int", "long", "not", "or", "short", "xor"}

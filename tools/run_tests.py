@@ -15,7 +15,7 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The tests that may be skipped, with reasons, and how many test cases must pass in selections of tests.
 EXPECTED = json.loads((ROOT / "tests/expected.json").read_text())
-OPTIONS = ["MPI", "GLOG", "ONEDNN", "OPENBLAS"]
+OPTIONS = ["MPI", "GLOG", "ONEDNN", "OPENBLAS", "KISSFFT"]
 JOBS = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count())
 
 

@@ -628,7 +628,7 @@ const std::set<std::string_view> kRefusesZero = {
     "border_backward", "channel_moments", "channel_moments_backward", "conv", "conv_backward_input",
     "conv_backward_weight", "conv_backward_weight_bias", "cross_entropy", "cross_entropy_backward",
     "ctc_loss", "ctc_loss_backward", "diagonal_scatter", "distributed_partial_fc_sample",
-    "embedding", "embedding_backward", "gather", "grid_sample", "grid_sample_backward_grid",
+    "embedding", "embedding_backward", "fft_c2c", "fft_c2r", "fft_r2c", "gather", "grid_sample", "grid_sample_backward_grid",
     "grid_sample_backward_x", "gru_gates", "gru_gates_backward", "index",
     "index_put", "kthvalue", "layer_norm", "layer_norm_backward", "lstm_gates",
     "lstm_gates_backward", "max", "max_pool", "max_pool_backward", "max_pool_gather",

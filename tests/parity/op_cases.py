@@ -12,6 +12,7 @@ from op_arrange import arrange
 from op_differences import differences
 from op_edges import edges
 from op_fractional import fractional_pools
+from op_fourier import fourier
 from op_in_place import in_place
 from op_indexed_pools import indexed_pools
 from op_linalg import linear_algebra, more_linear_algebra
@@ -771,6 +772,8 @@ def all_cases():
     linear_algebra()
     generator.manual_seed(36)
     fractional_pools()
+    generator.manual_seed(40)
+    fourier()
     generator.manual_seed(41)
     more_linear_algebra()
     generator.set_state(state)

@@ -97,6 +97,7 @@ Bindings all_bindings() {
   bind_windows(table);
   bind_norms(table);
   bind_linalg(table);
+  bind_fourier(table);
   bind_losses(table);
   bind_creation(table);
   return table;

@@ -103,6 +103,7 @@ void bind_indexing(Bindings& table);
 void bind_windows(Bindings& table);
 void bind_norms(Bindings& table);
 void bind_linalg(Bindings& table);
+void bind_fourier(Bindings& table);
 void bind_losses(Bindings& table);
 void bind_creation(Bindings& table);
 

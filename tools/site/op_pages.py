@@ -17,11 +17,12 @@ ROOMS = {
     "creation": "Making and copying tensors", "elementwise": "Elementwise functions",
     "shape": "Shapes, views and joins", "index": "Indices, sorting and selection",
     "reduce": "Reductions and scans", "linalg": "Linear algebra", "linear": "Products, attention and cells",
+    "fft": "Fourier transforms",
     "conv": "Convolutions, pooling and resizing", "norm": "Norms and softmax",
     "loss": "Losses", "random": "Random numbers and dropout",
 }
 # Rooms whose functions have a namespace of their own.
-NAMESPACES = {"linalg": "flow::linalg"}
+NAMESPACES = {"linalg": "flow::linalg", "fft": "flow::fft"}
 # Pages that are not called like their folder.
 PAGES = {"index": "indexing"}
 # Functions whose golden cases have a shorter name.
@@ -207,9 +208,9 @@ INDEX = """# Ops
 
 After reading this page you can find a function, its layouts, dtypes and devices, and what it cannot do.
 
-All functions are in namespace `flow`, those of linear algebra in `flow::linalg`. Every function of `flow` whose first
-argument is a tensor is also a method: `flow::softmax(x, 1)` is `x.softmax(1)`. Arguments with a default value are fields of one aggregate:
-`flow::sum(x, 1, {.keepdim = true})`. A function with an underscore writes in place.
+All functions are in namespace `flow`, those of linear algebra in `flow::linalg`, and Fourier transforms in `flow::fft`.
+Every function of `flow` whose first argument is a tensor is also a method: `flow::softmax(x, 1)` is `x.softmax(1)`.
+Arguments with a default value are fields of one aggregate: `flow::sum(x, 1, {.keepdim = true})`. A function with an underscore writes in place.
 
 The rows of a function's table:
 

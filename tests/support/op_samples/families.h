@@ -24,6 +24,7 @@ Samples distance_samples();
 Samples dropout_samples();
 Samples embedding_samples();
 Samples extrema_samples();
+Samples fft_samples();
 Samples fused_samples();
 Samples gather_samples();
 Samples grid_sample_samples();
@@ -72,21 +73,17 @@ inline void add_function(Samples& samples, const std::string& op, const SampleIn
 }
 
 inline constexpr std::array kFamilies = {
-    activation_samples, attention_samples,     batch_norm_samples,
-    binary_samples,     cast_samples,          channel_samples,
-    concat_samples,     conv_samples,          copy_samples,
-    creation_samples,   cross_entropy_samples, ctc_loss_samples,
-    diagonal_samples,   distance_samples,      dropout_samples,
-    embedding_samples,  extrema_samples,       fused_samples,
-    gather_samples,     grid_sample_samples,   index_samples,
-    inspect_samples,    linalg_samples,        loss_samples,
-    matmul_samples,     norm_samples,          order_statistics_samples,
-    partial_fc_samples, pool_samples,          random_samples,
-    recurrent_samples,  redistribute_samples,  reduce_samples,
-    resample_samples,   row_samples,           scan_samples,
-    search_samples,     slice_samples,         softmax_samples,
-    sort_samples,       special_samples,       statistics_samples,
-    ternary_samples,    unary_samples,         update_samples,
-    view_samples,       where_samples};
+    activation_samples,   attention_samples, batch_norm_samples,    binary_samples,
+    cast_samples,         channel_samples,   concat_samples,        conv_samples,
+    copy_samples,         creation_samples,  cross_entropy_samples, ctc_loss_samples,
+    diagonal_samples,     distance_samples,  dropout_samples,       embedding_samples,
+    extrema_samples,      fft_samples,       fused_samples,         gather_samples,
+    grid_sample_samples,  index_samples,     inspect_samples,       linalg_samples,
+    loss_samples,         matmul_samples,    norm_samples,          order_statistics_samples,
+    partial_fc_samples,   pool_samples,      random_samples,        recurrent_samples,
+    redistribute_samples, reduce_samples,    resample_samples,      row_samples,
+    scan_samples,         search_samples,    slice_samples,         softmax_samples,
+    sort_samples,         special_samples,   statistics_samples,    ternary_samples,
+    unary_samples,        update_samples,    view_samples,          where_samples};
 
 }  // namespace flow::contract

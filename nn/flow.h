@@ -191,5 +191,6 @@
 #include "ops/shape/rows.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
+#include "ops/special/polynomial.h"
 #include "pipeline/generators.h"
 #include "pipeline/schedule.h"

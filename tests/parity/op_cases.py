@@ -17,6 +17,7 @@ from op_in_place import in_place
 from op_indexed_pools import indexed_pools
 from op_linalg import linear_algebra, more_linear_algebra
 from op_names import other_names
+from op_polynomials import polynomials
 from op_ranks import all_ranks
 from op_refusals import refusals
 from op_results import all_results
@@ -776,6 +777,8 @@ def all_cases():
     fourier()
     generator.manual_seed(41)
     more_linear_algebra()
+    generator.manual_seed(42)
+    polynomials()
     generator.set_state(state)
     counts = {}
     for case in cases:

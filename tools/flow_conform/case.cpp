@@ -98,6 +98,7 @@ Bindings all_bindings() {
   bind_norms(table);
   bind_linalg(table);
   bind_fourier(table);
+  bind_polynomials(table);
   bind_losses(table);
   bind_creation(table);
   return table;

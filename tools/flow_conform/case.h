@@ -104,6 +104,7 @@ void bind_windows(Bindings& table);
 void bind_norms(Bindings& table);
 void bind_linalg(Bindings& table);
 void bind_fourier(Bindings& table);
+void bind_polynomials(Bindings& table);
 void bind_losses(Bindings& table);
 void bind_creation(Bindings& table);
 

@@ -18,6 +18,7 @@ ROOMS = {
     "shape": "Shapes, views and joins", "index": "Indices, sorting and selection",
     "reduce": "Reductions and scans", "linalg": "Linear algebra", "linear": "Products, attention and cells",
     "fft": "Fourier transforms",
+    "special": "Special functions",
     "conv": "Convolutions, pooling and resizing", "norm": "Norms and softmax",
     "loss": "Losses", "random": "Random numbers and dropout",
 }

@@ -243,6 +243,14 @@ Tensor irfftn(const TensorArg& x, const FftnOptions& options) {
   return along_several(ops::kFftC2r, "irfftn", x, options, true);
 }
 
+Tensor hfftn(const TensorArg& x, const FftnOptions& options) {
+  return along_several(ops::kFftC2r, "hfftn", x, options, false);
+}
+
+Tensor ihfftn(const TensorArg& x, const FftnOptions& options) {
+  return along_several(ops::kFftR2c, "ihfftn", x, options, true);
+}
+
 Tensor fft2(const TensorArg& x, const Fft2Options& options) {
   return along_several(ops::kFftC2c, "fft2", x, of_two(options), false);
 }
@@ -257,6 +265,14 @@ Tensor rfft2(const TensorArg& x, const Fft2Options& options) {
 
 Tensor irfft2(const TensorArg& x, const Fft2Options& options) {
   return along_several(ops::kFftC2r, "irfft2", x, of_two(options), true);
+}
+
+Tensor hfft2(const TensorArg& x, const Fft2Options& options) {
+  return along_several(ops::kFftC2r, "hfft2", x, of_two(options), false);
+}
+
+Tensor ihfft2(const TensorArg& x, const Fft2Options& options) {
+  return along_several(ops::kFftR2c, "ihfft2", x, of_two(options), true);
 }
 
 Tensor fftfreq(int64_t n, double d, const TensorOptions& options, Site site) {

@@ -63,6 +63,9 @@ Tensor fftn(const TensorArg& x, const FftnOptions& options = {});
 Tensor ifftn(const TensorArg& x, const FftnOptions& options = {});
 Tensor rfftn(const TensorArg& x, const FftnOptions& options = {});
 Tensor irfftn(const TensorArg& x, const FftnOptions& options = {});
+// hfftn transforms the last of `dim` as hfft does, after the others; ihfftn is its inverse.
+Tensor hfftn(const TensorArg& x, const FftnOptions& options = {});
+Tensor ihfftn(const TensorArg& x, const FftnOptions& options = {});
 
 struct Fft2Options {
   std::optional<Ints> s = {};
@@ -75,6 +78,8 @@ Tensor fft2(const TensorArg& x, const Fft2Options& options = {});
 Tensor ifft2(const TensorArg& x, const Fft2Options& options = {});
 Tensor rfft2(const TensorArg& x, const Fft2Options& options = {});
 Tensor irfft2(const TensorArg& x, const Fft2Options& options = {});
+Tensor hfft2(const TensorArg& x, const Fft2Options& options = {});
+Tensor ihfft2(const TensorArg& x, const Fft2Options& options = {});
 
 // The frequencies of the n results of fft, in cycles per unit, for samples at distance d: 0, 1, …,
 // -2, -1 divided by d n; of an even n, -n / 2 stands in the middle. The dtype is default_dtype()

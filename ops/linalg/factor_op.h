@@ -66,6 +66,8 @@ extern const OpDef kSolve;
 extern const OpDef kSolveEx;
 // a (…, m, n) -> Q (…, m, k), R (…, k, n) with k = min(m, n), or m if complete.
 extern const OpDef kQr;
+// a (…, m, n) -> (…, m, n), tau (…, min(m, n)): R, and the reflections of which Q is the product.
+extern const OpDef kGeqrf;
 // a (…, n, n) -> eigenvalues (…, n), eigenvectors (…, n, n) of the symmetric part of a.
 extern const OpDef kEigh;
 // The eigenvalues alone.

@@ -51,6 +51,9 @@ struct Factors {
   // reflections are those of Householder in LAPACK's form: a diagonal element of R has the opposite
   // sign of the element that it replaces, unless the rest of the column is zero.
   void (*qr)(const QrSizes& sizes, T* a, T* r, T* work);
+  // The same reflections, of which a (m, n) keeps the vectors below its diagonal and R on and above
+  // it; tau has min(m, n) factors. The workspace is that of qr for no columns of Q.
+  void (*geqrf)(int64_t m, int64_t n, T* a, T* tau, T* work);
   // Replaces the symmetric a (n, n) by its eigenvectors, one in each row, and writes the
   // eigenvalues in ascending order. Returns 0 unless the iteration does not converge. Requires:
   // finite values.

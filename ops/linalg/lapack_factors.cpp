@@ -128,6 +128,14 @@ void qr(const QrSizes& sizes, T* a, T* r, T* work) {
   functions<T>().orglq(&q_rows, &columns, &steps, a, &lda, tau, work, &lwork, &info);
 }
 
+template <class T>
+void geqrf(int64_t m, int64_t n, T* a, T* tau, T* work) {
+  const int rows = static_cast<int>(n), columns = static_cast<int>(m), lda = at_least_one(n);
+  const int lwork = at_least_one(kBlock * n);
+  int info = 0;
+  functions<T>().gelqf(&rows, &columns, a, &lda, tau, work, &lwork, &info);
+}
+
 FactorWork qr_work(const QrSizes& sizes) {
   return {.elements = at_least_one(kBlock * sizes.stride()) + sizes.reflections()};
 }
@@ -199,6 +207,7 @@ const Factors<T>* lapack_factors() {
                                        .solve_triangle = solve_triangle<T>,
                                        .multiply = multiply<T>,
                                        .qr = qr<T>,
+                                       .geqrf = geqrf<T>,
                                        .eigh = eigh<T>,
                                        .eigvalsh = eigvalsh<T>,
                                        .svd = svd<T>,

@@ -88,12 +88,10 @@ void reflect(const double* v, double tau, int64_t first, const QrSizes& sizes, i
   }
 }
 
-// `work` holds the factors tau and the vectors v of all reflections.
-void qr(const QrSizes& sizes, double* a, double* r, double* work) {
+// Replaces the upper triangle of a by R, and writes the factors and the vectors of the reflections.
+void eliminate(const QrSizes& sizes, double* a, double* taus, double* vectors) {
   const int64_t m = sizes.rows, n = sizes.columns, k = sizes.reflections();
   const int64_t stride = sizes.stride();
-  double* const taus = work;
-  double* const vectors = work + k;
   for (int64_t step = 0; step < k; ++step) {
     double* const v = vectors + step * m;
     double below = 0;
@@ -112,6 +110,24 @@ void qr(const QrSizes& sizes, double* a, double* r, double* work) {
     reflect(v, taus[step], step, sizes, step + 1, n, a);
     a[step * stride + step] = beta;
   }
+}
+
+void geqrf(int64_t m, int64_t n, double* a, double* tau, double* work) {
+  const QrSizes sizes{m, n, 0};
+  eliminate(sizes, a, tau, work);
+  for (int64_t step = 0; step < sizes.reflections(); ++step) {
+    for (int64_t i = step + 1; i < m; ++i)
+      a[i * n + step] = work[step * m + i];
+  }
+}
+
+// `work` holds the factors tau and the vectors v of all reflections.
+void qr(const QrSizes& sizes, double* a, double* r, double* work) {
+  const int64_t m = sizes.rows, n = sizes.columns, k = sizes.reflections();
+  const int64_t stride = sizes.stride();
+  double* const taus = work;
+  double* const vectors = work + k;
+  eliminate(sizes, a, taus, vectors);
   for (int64_t i = 0; i < sizes.q_columns; ++i) {
     for (int64_t j = 0; j < n; ++j)
       r[i * n + j] = i < k && j >= i ? a[i * stride + j] : 0;
@@ -293,6 +309,7 @@ const Factors<double>& plain_factors() {
                                             .solve_triangle = solve_triangle,
                                             .multiply = multiply,
                                             .qr = qr,
+                                            .geqrf = geqrf,
                                             .eigh = eigh,
                                             .eigvalsh = eigh,
                                             .svd = svd,

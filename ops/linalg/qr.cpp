@@ -35,6 +35,15 @@ void sbp_qr(SbpContext& ctx) {
   batch_sbp(ctx);
 }
 
+void infer_geqrf(InferContext& ctx) {
+  check_matrices(ctx, 0);
+  const TensorMeta& x = ctx.input(0);
+  ctx.add_output_like(0);
+  Shape tau = leading_dims(x.shape, 2);
+  tau.push_back(std::min(size_from_end(x.shape, 0), size_from_end(x.shape, 1)));
+  ctx.add_output(tau, x.dtype);
+}
+
 // With M = R dR^T - dQ^T Q and copyltu(M) = tril(M) + tril(M, -1)^T:
 //   dx = (dQ + Q copyltu(M)) R^-T  (Walter, Lehmann, Lamour 2012; Liao et al. 2019).
 // If x has more columns than rows, those on the right are Q R2, which adds to dQ.
@@ -84,10 +93,19 @@ const OpDef kQr{.name = "qr",
                 .saved_outputs = 0b11,
                 .autocast = AutocastRule::kFloat32};
 
+const OpDef kGeqrf{.name = "geqrf",
+                   .num_outputs = 2,
+                   .infer = infer_geqrf,
+                   .sbp = sbp_qr,
+                   .grad = not_differentiable,
+                   .cost = cost_qr,
+                   .autocast = AutocastRule::kFloat32};
+
 void register_qr(OpTable& table);
 
 void register_qr(OpTable& table) {
   table.add(kQr);
+  table.add(kGeqrf);
 }
 
 }  // namespace ops
@@ -104,6 +122,16 @@ Qr qr(const TensorArg& x, const QrOptions& options) {
     std::array<Tensor, 2> outputs = dispatch_multi<2>(
         ops::kQr, {&x.tensor()}, ops::QrAttrs{options.mode == "complete"}, x.site());
     if (options.mode == "r") return {new_empty(x, {0}), std::move(outputs[1])};
+    return {std::move(outputs[0]), std::move(outputs[1])};
+  });
+}
+
+Geqrf geqrf(const TensorArg& x) {
+  return ops::located(x.site(), [&]() -> Geqrf {
+    std::array<Tensor, 2> outputs;
+    const Tensor* const inputs[] = {&x.tensor()};
+    Call call{ops::kGeqrf, inputs, nullptr, x.site()};
+    dispatch(call, outputs.data());
     return {std::move(outputs[0]), std::move(outputs[1])};
   });
 }

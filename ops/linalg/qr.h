@@ -23,9 +23,18 @@ struct QrOptions {
 // independent, and exists for mode "complete" only if m <= n.
 Qr qr(const TensorArg& x, const QrOptions& options = {});
 
+struct Geqrf {
+  Tensor a, tau;
+};
+
+// The QR factorisation as LAPACK gives it: a (…, m, n) has R on and above its diagonal, and below
+// it the reflections of which Q is the product, with the factors tau (…, min(m, n)). Q is
+// householder_product(a, tau) if m >= n. Has no gradient; qr() has one.
+Geqrf geqrf(const TensorArg& x);
+
 // The first n columns of the product H_1 H_2 … H_k of reflections H_i = I - tau[i] v_i v_i^T; x:
 // (…, m, n) with m >= n >= k holds v_i below the diagonal of column i, where v_i is 1 on it and 0
-// above it; tau: (…, k). These are the reflections of LAPACK's geqrf. Computed as I - V T V^T
+// above it; tau: (…, k). These are the reflections of geqrf. Computed as I - V T V^T
 // (Schreiber, Van Loan 1989) by matrix products and a triangular system.
 Tensor householder_product(const TensorArg& x, const TensorArg& tau);
 
@@ -43,6 +52,7 @@ Tensor ormqr(const TensorArg& x, const TensorArg& tau, const TensorArg& y,
 
 namespace flow {
 
+using linalg::geqrf;
 using linalg::ormqr;
 
 // The same as linalg::householder_product.

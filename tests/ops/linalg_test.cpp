@@ -359,6 +359,17 @@ TEST(Svd, GivesThePolarDecomposition) {
   EXPECT_LT(distance(h, h.transpose(-1, -2)), 1e-13);
 }
 
+TEST(Qr, OfLapackHasTheReflectionsOfQ) {
+  const Tensor x = random_matrix({2, 5, 3});
+  const auto [q, r] = linalg::qr(x);
+
+  const auto [a, tau] = geqrf(x);
+
+  EXPECT_LT(distance(triu(narrow(a, -2, 0, 3)), r), 1e-13);
+  EXPECT_LT(distance(linalg::householder_product(a, tau), q), 1e-13);
+  EXPECT_LT(distance(ormqr(a, tau, pad(r, {0, 0, 0, 2})), x), 1e-13);
+}
+
 // The matrix of one reflection.
 Tensor reflection(const Tensor& x, const Tensor& tau, int64_t i) {
   const int64_t m = x.size(0);

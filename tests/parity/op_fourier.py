@@ -45,9 +45,9 @@ def lines():
 
 def planes():
     forms = {"fft": lambda f: to_complex(from_complex(f)), "ifft": lambda f: to_complex(from_complex(f)),
-             "rfft": to_complex, "irfft": from_complex}
+             "rfft": to_complex, "irfft": from_complex, "hfft": from_complex, "ihfft": to_complex}
     for word, form in forms.items():
-        parts = [] if word == "rfft" else [2]
+        parts = [] if word in ("rfft", "ihfft") else [2]
         for op in [word + "2", word + "n"]:
             call = form(getattr(torch.fft, op))
             add(op, r(3, 4, 5, *parts), call)

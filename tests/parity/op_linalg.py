@@ -258,6 +258,9 @@ def without_errors():
 
 
 def reflections():
+    for shape in [(4, 3), (3, 4), (2, 3, 3)]:
+        add("geqrf", r(*shape), torch.geqrf, grads=False)
+    refuse("geqrf", r(3), torch.geqrf)
     for op in ["householder_product", "orgqr"]:
         for shape, k in [((4, 3), 3), ((3, 3), 2), ((2, 4, 3), 3), ((4, 3), 0)]:
             add(op, [r(*shape), pos(*shape[:-2], k)], L.householder_product)

@@ -53,6 +53,10 @@ void bind_transforms(Bindings& table) {
   bind_several(table, "ifftn", fft::ifftn);
   bind_several(table, "rfftn", fft::rfftn);
   bind_several(table, "irfftn", fft::irfftn);
+  bind_several(table, "hfftn", fft::hfftn);
+  bind_several(table, "ihfftn", fft::ihfftn);
+  bind_two(table, "hfft2", fft::hfft2);
+  bind_two(table, "ihfft2", fft::ihfft2);
   bind_two(table, "fft2", fft::fft2);
   bind_two(table, "ifft2", fft::ifft2);
   bind_two(table, "rfft2", fft::rfft2);

@@ -56,6 +56,10 @@ void bind_factors(Bindings& table) {
     const auto [q, r] = linalg::qr(c.in(0), options);
     return {q, r};
   });
+  table.add("geqrf", [](Case& c) -> Outputs {
+    const auto [a, tau] = linalg::geqrf(c.in(0));
+    return {a, tau};
+  });
   table.add("householder_product",
             [](Case& c) { return linalg::householder_product(c.in(0), c.in(1)); });
   table.add("orgqr", [](Case& c) { return orgqr(c.in(0), c.in(1)); });

@@ -34,6 +34,7 @@ inline const std::map<std::string, OnCuda> kOpsWithoutCuda = {
     {"fft_c2c", OnCuda::kUnsupported},
     {"fft_c2r", OnCuda::kUnsupported},
     {"fft_r2c", OnCuda::kUnsupported},
+    {"geqrf", OnCuda::kUnsupported},
     {"grid_sample", OnCuda::kOtherOps},
     {"grid_sample_backward_grid", OnCuda::kOtherOps},
     {"grid_sample_backward_x", OnCuda::kOtherOps},

@@ -134,6 +134,10 @@ void add_factors(Samples& samples) {
   samples.push_back({"qr", {in({2, 3, 5})}, kWide, complete, "complete"});
   samples.push_back({"qr", {in({2, 5, 3})}, kWide, complete, "complete, no gradient", true});
   samples.push_back({"qr", {in({3, 40, 30})}, kWide, qr, "many", true});
+  const auto geqrf = [](const Inputs& x) { linalg::geqrf(regular(x[0])); };
+  for (const Shape& shape : {Shape{2, 3, 3}, Shape{2, 5, 3}, Shape{2, 3, 5}})
+    samples.push_back({"geqrf", {in(shape)}, kWide, geqrf});
+  samples.push_back({"geqrf", {in({3, 40, 30})}, kWide, geqrf, "many", true});
 }
 
 void add_spectra(Samples& samples) {

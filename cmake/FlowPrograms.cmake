@@ -62,17 +62,20 @@ include("@PROJECT_SOURCE_DIR@/cmake/add_suites.cmake")
 endfunction()
 
 # flow_add_orders(<test>): the tests of label cuda once more in emulated CUDA, with the blocks and
-# threads of each launch in other orders.
+# threads of each launch in other orders, once with a cuBLASLt that refuses the algorithms it
+# proposes.
 function(flow_add_orders name)
   if(NOT FLOW_CUDA_EMULATED)
     return()
   endif()
+  set(libraries_random "CUDA_EMULATOR_REFUSED_ALGORITHMS=100")
   foreach(order reversed random)
     add_test(NAME ${name}.${order} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(
       ${name}.${order}
       PROPERTIES LABELS cuda TIMEOUT 1200
-                 ENVIRONMENT "CUDA_EMULATOR_ORDER=${order};FLOW_CUDA_CACHE=0;FLOW_TIMEOUT_S=10")
+                 ENVIRONMENT
+                 "CUDA_EMULATOR_ORDER=${order};${libraries_${order}};FLOW_CUDA_CACHE=0;FLOW_TIMEOUT_S=10")
   endforeach()
 endfunction()
 

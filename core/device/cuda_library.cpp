@@ -66,6 +66,10 @@ void* load_library(std::initializer_list<std::string> names, const std::string& 
   return nullptr;
 }
 
+void* find_function(void* library, const char* name) {
+  return dlsym(library, name);
+}
+
 std::vector<std::string> loaded_libraries() {
   const std::lock_guard lock(loaded().mutex);
   return loaded().files;

@@ -1,7 +1,10 @@
 // Matrix products on a CUDA device. Floating products use the library of ops/vendor/cublas.h if the
-// operands are stored as matrices; the others use a plain kernel. Outputs are contiguous.
+// operands are stored as matrices; the others, and those that the library refuses, use a plain
+// kernel. Outputs are contiguous.
+#include <atomic>
 #include <vector>
 
+#include "core/log.h"
 #include "ops/kernel/element_cuda.cuh"
 #include "ops/linear/matmul_op.h"
 #include "ops/linear/matmul_product.h"
@@ -169,26 +172,61 @@ __global__ void add_bias(int64_t numel, int64_t columns, const T* bias, T* c) {
     c[i] += bias[i % columns];
 }
 
-// A product for the library, and the same one for a library that does not take it.
+// Each row of c is the bias, to which a product can be added.
+template <class T>
+__global__ void spread_bias(int64_t numel, int64_t columns, const T* bias, T* c) {
+  for (int64_t i = grid_thread(); i < numel; i += grid_threads())
+    c[i] = bias[i % columns];
+}
+
+// A product for the libraries, and the same one for libraries that do not take it.
 struct LibraryProduct {
+  LibraryProduct(const DeviceGemm& library_gemm, const PlainProduct& plain_product)
+      : gemm(library_gemm), plain(plain_product) {}
+
   DeviceGemm gemm;
   PlainProduct plain;
+  mutable std::atomic<bool> is_refused = false;  // by all libraries
 };
 
-// The library adds a bias in the same pass, but not for float64.
-void run_library(const KernelContext& ctx) {
-  const auto& [gemm, plain] = ctx.state_as<LibraryProduct>();
-  const DeviceGemmData data{ctx.in(0).data, ctx.in(1).data,
-                            gemm.has_bias ? ctx.in(2).data : nullptr, ctx.out(0).data};
-  if (!run_device_gemm(ctx, gemm, data)) {
-    const PlainProduct& product = plain;
-    dispatch_floating(gemm.dtype, [&]<class T>() { launch_plain<T>(ctx, product); });
-    return;
-  }
-  if (!ctx.has_input(2) || gemm.has_bias) return;
+// cuBLASLt adds a bias in the same pass, but not for float64.
+bool run_cublaslt(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data) {
+  if (!run_device_gemm(ctx, gemm, data)) return false;
+  if (!ctx.has_input(2) || gemm.has_bias) return true;
   const TensorView& y = ctx.out(0);
   cuda::launch(add_bias<double>, cuda::blocks_for(y.numel()), cuda::kBlockThreads, 0,
                cuda::stream_of(ctx), y.numel(), gemm.n, ctx.in(2).as<double>(), y.as<double>());
+  return true;
+}
+
+// cuBLAS adds the product to rows of the bias.
+template <class T>
+bool run_cublas(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data) {
+  const bool has_bias = ctx.has_input(2);
+  const TensorView& y = ctx.out(0);
+  if (has_bias) {
+    cuda::launch(spread_bias<T>, cuda::blocks_for(y.numel()), cuda::kBlockThreads, 0,
+                 cuda::stream_of(ctx), y.numel(), gemm.n, ctx.in(2).as<T>(), y.as<T>());
+  }
+  return run_device_gemm_plain(ctx, gemm, data, has_bias);
+}
+
+// cuBLASLt, or else cuBLAS, or else flow's plain kernel.
+void run_library(const KernelContext& ctx) {
+  const auto& state = ctx.state_as<LibraryProduct>();
+  const DeviceGemm& gemm = state.gemm;
+  const DeviceGemmData data{ctx.in(0).data, ctx.in(1).data,
+                            gemm.has_bias ? ctx.in(2).data : nullptr, ctx.out(0).data};
+  if (!state.is_refused && run_cublaslt(ctx, gemm, data)) return;
+  dispatch_floating(gemm.dtype, [&]<class T>() {
+    if (!state.is_refused && run_cublas<T>(ctx, gemm, data)) return;
+    if (!state.is_refused.exchange(true)) {
+      log_warning(str("[matmul] neither cuBLASLt nor cuBLAS multiplies (", gemm.m, ", ", gemm.k,
+                      ") by (", gemm.k, ", ", gemm.n, ") ", gemm.dtype,
+                      "; flow's plain kernel does, which is slow"));
+    }
+    launch_plain<T>(ctx, state.plain);
+  });
 }
 
 KernelChoice choose_library(const KernelQuery& query, MatrixProduct product,
@@ -213,7 +251,7 @@ KernelChoice choose_library(const KernelQuery& query, MatrixProduct product,
                    gemm.b_leading)) {
     return {};
   }
-  return {run_library, std::make_shared<const LibraryProduct>(LibraryProduct{gemm, plain})};
+  return {run_library, std::make_shared<const LibraryProduct>(gemm, plain)};
 }
 
 template <MatrixProduct (*kProduct)(const KernelQuery& query)>

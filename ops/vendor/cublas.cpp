@@ -1,250 +1,105 @@
+// Products by cuBLAS, for those that cuBLASLt refuses.
 #include "ops/vendor/cublas.h"
 
-#include <array>
-#include <cstdint>
-#include <map>
 #include <mutex>
 #include <string>
-#include <tuple>
-#include <vector>
 
-#include <cublasLt.h>
-#include <dlfcn.h>
+#include <cublas_v2.h>
 
 #include "core/context.h"
 #include "core/device/cuda_launch.h"
-#include "core/device/cuda_library.h"
-#include "core/error.h"
 #include "core/log.h"
+#include "ops/vendor/cublas_call.h"
 
 namespace flow::ops {
 
 namespace {
 
-constexpr size_t kWorkspaceBytes = size_t{32} << 20;
-
-// The functions used, looked up once. The library is large: linked, it would delay the start of
-// programs that never multiply on a device.
+// The functions used, looked up at the first product that needs them.
 struct Library {
-  decltype(&cublasLtCreate) create;
-  decltype(&cublasLtMatmul) matmul;
-  decltype(&cublasLtMatmulDescCreate) desc_create;
-  decltype(&cublasLtMatmulDescSetAttribute) desc_set;
-  decltype(&cublasLtMatrixLayoutCreate) layout_create;
-  decltype(&cublasLtMatrixLayoutSetAttribute) layout_set;
-  decltype(&cublasLtMatmulPreferenceCreate) preference_create;
-  decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set;
-  decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy;
-  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic;
+  decltype(&cublasCreate_v2) create = nullptr;
+  decltype(&cublasDestroy_v2) destroy = nullptr;
+  decltype(&cublasSetStream_v2) set_stream = nullptr;
+  decltype(&cublasSetWorkspace_v2) set_workspace = nullptr;
+  decltype(&cublasSetMathMode) set_math_mode = nullptr;
+  cublasStatus_t (*multiply)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int64_t, int64_t,
+                             int64_t, const void*, const void*, cudaDataType, int64_t, long long,
+                             const void*, cudaDataType, int64_t, long long, const void*, void*,
+                             cudaDataType, int64_t, long long, int64_t, cublasComputeType_t,
+                             cublasGemmAlgo_t) = nullptr;
+  bool is_loaded = false;
 
   Library() {
-    const std::string versioned = str("libcublasLt.so.", CUBLAS_VER_MAJOR);
+    const std::string versioned = str("libcublas.so.", CUBLAS_VER_MAJOR);
     std::string reason;
     void* const handle = cuda::load_library({versioned}, FLOW_CUBLAS_DIR, reason);
     if (handle == nullptr) {
-      throw Unsupported(str("[matmul] ", versioned, " was not found: ", reason,
-                            "; install cuBLAS, or name its folder in FLOW_CUDA_LIBS"));
+      log_warning(str("[matmul] ", versioned, " was not found: ", reason));
+      return;
     }
-    find(handle, "cublasLtCreate", create);
-    find(handle, "cublasLtMatmul", matmul);
-    find(handle, "cublasLtMatmulDescCreate", desc_create);
-    find(handle, "cublasLtMatmulDescSetAttribute", desc_set);
-    find(handle, "cublasLtMatrixLayoutCreate", layout_create);
-    find(handle, "cublasLtMatrixLayoutSetAttribute", layout_set);
-    find(handle, "cublasLtMatmulPreferenceCreate", preference_create);
-    find(handle, "cublasLtMatmulPreferenceSetAttribute", preference_set);
-    find(handle, "cublasLtMatmulPreferenceDestroy", preference_destroy);
-    find(handle, "cublasLtMatmulAlgoGetHeuristic", heuristic);
-  }
-
-  template <class Function>
-  static void find(void* handle, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
-    if (function == nullptr) {
-      throw Unsupported(str("[matmul] cublasLt has no function ", name,
-                            "; install the version flow was built with, ", CUBLAS_VER_MAJOR));
-    }
+    find_cublas(handle, "cublasCreate_v2", create);
+    find_cublas(handle, "cublasDestroy_v2", destroy);
+    find_cublas(handle, "cublasSetStream_v2", set_stream);
+    find_cublas(handle, "cublasSetWorkspace_v2", set_workspace);
+    find_cublas(handle, "cublasSetMathMode", set_math_mode);
+    find_cublas(handle, "cublasGemmStridedBatchedEx_64", multiply);
+    is_loaded = true;
   }
 };
 
 const Library& library() {
-  static const Library instance;
+  static const Library& instance = *new Library;  // immortal: ranks end late
   return instance;
 }
 
-void check(cublasStatus_t status, const char* call) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw Error(str("[matmul] ", call, " failed with status ", static_cast<int>(status),
-                  "; look the code up in cuBLAS' manual (cublasStatus_t)"));
-}
-
-// Statuses by which the library says that it cannot compute a product in this way.
-bool is_refusal(cublasStatus_t status) {
-  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
-         status == CUBLAS_STATUS_ARCH_MISMATCH;
-}
-
-void warn_of_refusal(const DeviceGemm& gemm) {
-  log_warning(str("[matmul] cuBLASLt has no algorithm for (", gemm.m, ", ", gemm.k, ") by (",
-                  gemm.k, ", ", gemm.n, ") ", gemm.dtype,
-                  "; flow's plain kernel computes it, which is slow"));
-}
-
-cudaDataType_t data_type(DType dtype) {
-  if (dtype == DType::kFloat16) return CUDA_R_16F;
-  if (dtype == DType::kBFloat16) return CUDA_R_16BF;
-  return dtype == DType::kFloat64 ? CUDA_R_64F : CUDA_R_32F;
-}
-
-// The prepared state for one form of product. cuBLASLt uses column-major order: c' = b' a' is
-// computed, with the operands exchanged.
-struct Prepared {
-  cublasLtMatmulDesc_t desc = nullptr;
-  cublasLtMatrixLayout_t first = nullptr;   // b
-  cublasLtMatrixLayout_t second = nullptr;  // a
-  cublasLtMatrixLayout_t result = nullptr;
-  std::vector<cublasLtMatmulAlgo_t> algorithms;  // the best first; those that failed are removed
-};
-
-void set_desc(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
-              const auto& value) {
-  check(library().desc_set(desc, attribute, &value, sizeof(value)),
-        "cublasLtMatmulDescSetAttribute");
-}
-
-cublasLtMatrixLayout_t make_layout(cudaDataType_t type, int64_t rows, int64_t columns,
-                                   int64_t leading, int64_t batch, int64_t step) {
-  cublasLtMatrixLayout_t layout = nullptr;
-  check(library().layout_create(&layout, type, static_cast<uint64_t>(rows),
-                                static_cast<uint64_t>(columns), leading),
-        "cublasLtMatrixLayoutCreate");
-  const auto count = static_cast<int32_t>(batch);
-  check(library().layout_set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count)),
-        "cublasLtMatrixLayoutSetAttribute");
-  check(library().layout_set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step,
-                             sizeof(step)),
-        "cublasLtMatrixLayoutSetAttribute");
-  return layout;
-}
-
-Prepared prepare(cublasLtHandle_t handle, const DeviceGemm& gemm, const void* bias,
-                 uint32_t alignment) {
-  const cudaDataType_t type = data_type(gemm.dtype);
-  const bool is_double = gemm.dtype == DType::kFloat64;
-  Prepared prepared;
-  check(library().desc_create(&prepared.desc, is_double ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                              is_double ? CUDA_R_64F : CUDA_R_32F),
-        "cublasLtMatmulDescCreate");
-  const cublasOperation_t first = gemm.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-  const cublasOperation_t second = gemm.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-  set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_TRANSA, first);
-  set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_TRANSB, second);
-  if (gemm.has_bias) {
-    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type);
-  }
-  prepared.first = gemm.b_transposed
-                       ? make_layout(type, gemm.k, gemm.n, gemm.b_leading, gemm.batch, gemm.b_step)
-                       : make_layout(type, gemm.n, gemm.k, gemm.b_leading, gemm.batch, gemm.b_step);
-  prepared.second =
-      gemm.a_transposed
-          ? make_layout(type, gemm.m, gemm.k, gemm.a_leading, gemm.batch, gemm.a_step)
-          : make_layout(type, gemm.k, gemm.m, gemm.a_leading, gemm.batch, gemm.a_step);
-  prepared.result = make_layout(type, gemm.n, gemm.m, gemm.n, gemm.batch, gemm.m * gemm.n);
-
-  cublasLtMatmulPreference_t preference = nullptr;
-  check(library().preference_create(&preference), "cublasLtMatmulPreferenceCreate");
-  check(library().preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                 &kWorkspaceBytes, sizeof(kWorkspaceBytes)),
-        "cublasLtMatmulPreferenceSetAttribute");
-  for (const auto attribute :
-       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-    check(library().preference_set(preference, attribute, &alignment, sizeof(alignment)),
-          "cublasLtMatmulPreferenceSetAttribute");
-  }
-  constexpr int kMostAlgorithms = 8;
-  std::array<cublasLtMatmulHeuristicResult_t, kMostAlgorithms> found = {};
-  int count = 0;
-  const cublasStatus_t status =
-      library().heuristic(handle, prepared.desc, prepared.first, prepared.second, prepared.result,
-                          prepared.result, preference, kMostAlgorithms, found.data(), &count);
-  if (!is_refusal(status)) check(status, "cublasLtMatmulAlgoGetHeuristic");
-  check(library().preference_destroy(preference), "cublasLtMatmulPreferenceDestroy");
-  for (int i = 0; i < count; ++i) {
-    const auto& result = found[static_cast<size_t>(i)];
-    if (result.state == CUBLAS_STATUS_SUCCESS) prepared.algorithms.push_back(result.algo);
-  }
-  if (prepared.algorithms.empty()) warn_of_refusal(gemm);
-  return prepared;
-}
-
-// The states that a rank has prepared; they live as long as the rank.
-class GemmCache {
+// One per rank.
+class Handle {
  public:
-  GemmCache() { check(library().create(&handle_), "cublasLtCreate"); }
-
-  cublasLtHandle_t handle() const { return handle_; }
-
-  Prepared& find(const DeviceGemm& gemm, const void* bias, uint32_t alignment) {
-    const Key key(gemm.dtype, gemm.m, gemm.n, gemm.k, gemm.batch, gemm.a_transposed,
-                  gemm.b_transposed, gemm.a_leading, gemm.b_leading, gemm.a_step, gemm.b_step,
-                  gemm.has_bias, alignment);
-    const auto known = prepared_.find(key);
-    if (known != prepared_.end()) return known->second;
-    return prepared_.emplace(key, prepare(handle_, gemm, bias, alignment)).first->second;
+  Handle() {
+    check_cublas(library().create(&handle_), "cublasCreate");
+    // 16-bit products are summed in float32 throughout.
+    check_cublas(library().set_math_mode(handle_, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION),
+                 "cublasSetMathMode");
   }
 
-  std::mutex mutex;  // held while what find() gave is used
+  ~Handle() {
+    if (handle_ != nullptr) static_cast<void>(library().destroy(handle_));
+  }
+
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  cublasHandle_t get() const { return handle_; }
+
+  std::mutex mutex;  // held while the handle is used
 
  private:
-  using Key = std::tuple<DType, int64_t, int64_t, int64_t, int64_t, bool, bool, int64_t, int64_t,
-                         int64_t, int64_t, bool, uint32_t>;
-  cublasLtHandle_t handle_ = nullptr;
-  std::map<Key, Prepared> prepared_;
+  cublasHandle_t handle_ = nullptr;
 };
-
-// Algorithms differ in the alignment they need; views may start at any element.
-uint32_t alignment_of(const DeviceGemm& gemm, const DeviceGemmData& data) {
-  constexpr uintptr_t kBest = 16;
-  uintptr_t bits = 0;
-  for (const void* address : {data.a, data.b, data.bias, static_cast<const void*>(data.c)})
-    bits |= reinterpret_cast<uintptr_t>(address);
-  return static_cast<uint32_t>(bits % kBest == 0 ? kBest : dtype_size(gemm.dtype));
-}
 
 }  // namespace
 
-bool run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data) {
+// cuBLAS uses column-major order: c' = b' a' is computed, with the operands exchanged.
+bool run_device_gemm_plain(const KernelContext& ctx, const DeviceGemm& gemm,
+                           const DeviceGemmData& data, bool adds) {
   const cudaStream_t stream = cuda::stream_of(ctx);  // makes the rank's device current
-  auto& cache = ctx.rank.slot<GemmCache>();
-  const std::lock_guard lock(cache.mutex);
-  Prepared& prepared = cache.find(gemm, data.bias, alignment_of(gemm, data));
-  if (prepared.algorithms.empty()) return false;
-  if (gemm.has_bias) {
-    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, data.bias);
-  }
-  const Ref<Storage> workspace = ctx.scratch(kWorkspaceBytes);
-  const float one = 1;
-  const float zero = 0;
-  const double double_one = 1;
-  const double double_zero = 0;
-  const bool is_double = gemm.dtype == DType::kFloat64;
-  const void* alpha = is_double ? static_cast<const void*>(&double_one) : &one;
-  const void* beta = is_double ? static_cast<const void*>(&double_zero) : &zero;
-  while (!prepared.algorithms.empty()) {
-    const cublasStatus_t status =
-        library().matmul(cache.handle(), prepared.desc, alpha, data.b, prepared.first, data.a,
-                         prepared.second, beta, data.c, prepared.result, data.c, prepared.result,
-                         &prepared.algorithms.front(), workspace->data(), kWorkspaceBytes, stream);
-    if (status == CUBLAS_STATUS_SUCCESS) return true;
-    if (!is_refusal(status)) check(status, "cublasLtMatmul");
-    prepared.algorithms.erase(prepared.algorithms.begin());
-  }
-  warn_of_refusal(gemm);
-  return false;
+  if (!library().is_loaded) return false;
+  auto& handle = ctx.rank.slot<Handle>();
+  const std::lock_guard lock(handle.mutex);
+  check_cublas(library().set_stream(handle.get(), stream), "cublasSetStream");
+  const Ref<Storage> workspace = ctx.scratch(kGemmWorkspaceBytes);
+  check_cublas(library().set_workspace(handle.get(), workspace->data(), kGemmWorkspaceBytes),
+               "cublasSetWorkspace");
+  const cudaDataType_t type = cublas_type(gemm.dtype);
+  const CublasFactor alpha(gemm.dtype, true), beta(gemm.dtype, adds);
+  const cublasStatus_t status =
+      library().multiply(handle.get(), gemm.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                         gemm.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, gemm.n, gemm.m, gemm.k,
+                         alpha.address(), data.b, type, gemm.b_leading, gemm.b_step, data.a, type,
+                         gemm.a_leading, gemm.a_step, beta.address(), data.c, type, gemm.n,
+                         gemm.m * gemm.n, gemm.batch, cublas_sums(gemm.dtype), CUBLAS_GEMM_DEFAULT);
+  if (!is_cublas_refusal(status)) check_cublas(status, "cublasGemmStridedBatchedEx");
+  return status == CUBLAS_STATUS_SUCCESS;
 }
 
 }  // namespace flow::ops

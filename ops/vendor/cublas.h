@@ -1,34 +1,14 @@
-// Matrix products on a CUDA device by cuBLASLt, which is loaded at its first use.
+// Matrix products on a CUDA device by cuBLAS, which is loaded at the first product that cuBLASLt
+// does not take.
 #pragma once
 
-#include <cstdint>
-
-#include "core/kernel.h"
+#include "ops/vendor/cublas_lt.h"
 
 namespace flow::ops {
 
-// c (m, n) = a (m, k) b (k, n) [+ bias], row-major, for `batch` matrices that are `a_step`,
-// `b_step` and m n elements apart. A transposed operand is stored as its transpose. `bias` holds n
-// contiguous elements; null means no bias.
-struct DeviceGemm {
-  DType dtype = DType::kFloat32;  // floating; 16-bit operands are summed in float32
-  int64_t m = 0, n = 0, k = 0;
-  int64_t batch = 1;
-  bool a_transposed = false, b_transposed = false;
-  int64_t a_leading = 1, b_leading = 1;  // elements from one stored row to the next
-  int64_t a_step = 0, b_step = 0;
-  bool has_bias = false;
-};
-
-struct DeviceGemmData {
-  const void* a;
-  const void* b;
-  const void* bias;
-  void* c;
-};
-
-// Queues the product on the rank's stream and returns true. If no algorithm of the library takes
-// the product, returns false, queues nothing and logs a warning once. Requires: sizes > 0.
-bool run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data);
+// Queues c = a b, or c += a b if `adds`, and returns true. The bias is ignored. Returns false and
+// queues nothing if the library is missing or refuses the product.
+bool run_device_gemm_plain(const KernelContext& ctx, const DeviceGemm& gemm,
+                           const DeviceGemmData& data, bool adds);
 
 }  // namespace flow::ops

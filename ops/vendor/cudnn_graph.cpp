@@ -5,8 +5,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <dlfcn.h>
-
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_library.h"
 #include "core/error.h"
@@ -62,7 +60,7 @@ struct Library {
 
   template <class Function>
   void find(void* handle, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
+    function = reinterpret_cast<Function>(cuda::find_function(handle, name));
     is_usable = is_usable && function != nullptr;
   }
 };

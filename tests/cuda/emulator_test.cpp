@@ -15,6 +15,7 @@
 #include "ops/creation/creation.h"
 #include "ops/linear/matmul.h"
 #include "ops/random/random.h"
+#include "tests/support/cuda_emulator/library_hooks.h"
 
 namespace flow {
 

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "emulated_device.h"
+#include "emulated_library.h"
 
 namespace cuda_emulator {
 
@@ -147,6 +148,16 @@ bool is_pinned_memory(const void* address) {
   if (next == memory().pinned.begin()) return false;
   const auto& [block, size] = *std::prev(next);
   return static_cast<const std::byte*>(address) < static_cast<const std::byte*>(block) + size;
+}
+
+bool is_allocated(const void* address, size_t bytes) {
+  const std::lock_guard lock(memory().mutex);
+  if (!is_device_memory(address)) return false;
+  const auto offset = static_cast<size_t>(static_cast<const std::byte*>(address) - memory().base);
+  const auto next = memory().blocks.upper_bound(offset);
+  if (next == memory().blocks.begin()) return false;
+  const auto& [begin, block] = *std::prev(next);
+  return offset + bytes <= begin + block.bytes;
 }
 
 namespace {

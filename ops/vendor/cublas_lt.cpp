@@ -1,0 +1,227 @@
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <cublasLt.h>
+
+#include "core/context.h"
+#include "core/device/cuda_launch.h"
+#include "core/log.h"
+#include "ops/vendor/cublas_lt.h"
+#include "ops/vendor/cublas_call.h"
+
+namespace flow::ops {
+
+namespace {
+
+// The functions used, looked up once. The library is large: linked, it would delay the start of
+// programs that never multiply on a device.
+struct Library {
+  decltype(&cublasLtCreate) create;
+  decltype(&cublasLtDestroy) destroy;
+  decltype(&cublasLtMatmul) matmul;
+  decltype(&cublasLtMatmulDescCreate) desc_create;
+  decltype(&cublasLtMatmulDescDestroy) desc_destroy;
+  decltype(&cublasLtMatmulDescSetAttribute) desc_set;
+  decltype(&cublasLtMatrixLayoutCreate) layout_create;
+  decltype(&cublasLtMatrixLayoutDestroy) layout_destroy;
+  decltype(&cublasLtMatrixLayoutSetAttribute) layout_set;
+  decltype(&cublasLtMatmulPreferenceCreate) preference_create;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set;
+  decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy;
+  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic;
+
+  Library() {
+    const std::string versioned = str("libcublasLt.so.", CUBLAS_VER_MAJOR);
+    std::string reason;
+    void* const handle = cuda::load_library({versioned}, FLOW_CUBLAS_DIR, reason);
+    if (handle == nullptr) {
+      throw Unsupported(str("[matmul] ", versioned, " was not found: ", reason,
+                            "; install cuBLAS, or name its folder in FLOW_CUDA_LIBS"));
+    }
+    find_cublas(handle, "cublasLtCreate", create);
+    find_cublas(handle, "cublasLtDestroy", destroy);
+    find_cublas(handle, "cublasLtMatmul", matmul);
+    find_cublas(handle, "cublasLtMatmulDescCreate", desc_create);
+    find_cublas(handle, "cublasLtMatmulDescDestroy", desc_destroy);
+    find_cublas(handle, "cublasLtMatmulDescSetAttribute", desc_set);
+    find_cublas(handle, "cublasLtMatrixLayoutCreate", layout_create);
+    find_cublas(handle, "cublasLtMatrixLayoutDestroy", layout_destroy);
+    find_cublas(handle, "cublasLtMatrixLayoutSetAttribute", layout_set);
+    find_cublas(handle, "cublasLtMatmulPreferenceCreate", preference_create);
+    find_cublas(handle, "cublasLtMatmulPreferenceSetAttribute", preference_set);
+    find_cublas(handle, "cublasLtMatmulPreferenceDestroy", preference_destroy);
+    find_cublas(handle, "cublasLtMatmulAlgoGetHeuristic", heuristic);
+  }
+};
+
+const Library& library() {
+  static const Library& instance = *new Library;  // immortal: ranks end late
+  return instance;
+}
+
+// The prepared state for one form of product. cuBLASLt uses column-major order: c' = b' a' is
+// computed, with the operands exchanged.
+struct Prepared {
+  cublasLtMatmulDesc_t desc = nullptr;
+  cublasLtMatrixLayout_t first = nullptr;   // b
+  cublasLtMatrixLayout_t second = nullptr;  // a
+  cublasLtMatrixLayout_t result = nullptr;
+  std::vector<cublasLtMatmulAlgo_t> algorithms;  // the best first; those that failed are removed
+
+  Prepared() = default;
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+
+  ~Prepared() {
+    if (desc != nullptr) static_cast<void>(library().desc_destroy(desc));
+    for (cublasLtMatrixLayout_t layout : {first, second, result})
+      if (layout != nullptr) static_cast<void>(library().layout_destroy(layout));
+  }
+};
+
+void set_desc(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
+              const auto& value) {
+  check_cublas(library().desc_set(desc, attribute, &value, sizeof(value)),
+               "cublasLtMatmulDescSetAttribute");
+}
+
+cublasLtMatrixLayout_t make_layout(cudaDataType_t type, int64_t rows, int64_t columns,
+                                   int64_t leading, int64_t batch, int64_t step) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  check_cublas(library().layout_create(&layout, type, static_cast<uint64_t>(rows),
+                                       static_cast<uint64_t>(columns), leading),
+               "cublasLtMatrixLayoutCreate");
+  const auto count = static_cast<int32_t>(batch);
+  check_cublas(
+      library().layout_set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count)),
+      "cublasLtMatrixLayoutSetAttribute");
+  check_cublas(library().layout_set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step,
+                                    sizeof(step)),
+               "cublasLtMatrixLayoutSetAttribute");
+  return layout;
+}
+
+void prepare(cublasLtHandle_t handle, const DeviceGemm& gemm, const void* bias, uint32_t alignment,
+             Prepared& prepared) {
+  const cudaDataType_t type = cublas_type(gemm.dtype);
+  const cudaDataType_t scale = gemm.dtype == DType::kFloat64 ? CUDA_R_64F : CUDA_R_32F;
+  check_cublas(library().desc_create(&prepared.desc, cublas_sums(gemm.dtype), scale),
+               "cublasLtMatmulDescCreate");
+  const cublasOperation_t first = gemm.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasOperation_t second = gemm.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_TRANSA, first);
+  set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_TRANSB, second);
+  if (gemm.has_bias) {
+    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type);
+  }
+  prepared.first = gemm.b_transposed
+                       ? make_layout(type, gemm.k, gemm.n, gemm.b_leading, gemm.batch, gemm.b_step)
+                       : make_layout(type, gemm.n, gemm.k, gemm.b_leading, gemm.batch, gemm.b_step);
+  prepared.second =
+      gemm.a_transposed
+          ? make_layout(type, gemm.m, gemm.k, gemm.a_leading, gemm.batch, gemm.a_step)
+          : make_layout(type, gemm.k, gemm.m, gemm.a_leading, gemm.batch, gemm.a_step);
+  prepared.result = make_layout(type, gemm.n, gemm.m, gemm.n, gemm.batch, gemm.m * gemm.n);
+
+  cublasLtMatmulPreference_t preference = nullptr;
+  check_cublas(library().preference_create(&preference), "cublasLtMatmulPreferenceCreate");
+  check_cublas(library().preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                        &kGemmWorkspaceBytes, sizeof(kGemmWorkspaceBytes)),
+               "cublasLtMatmulPreferenceSetAttribute");
+  for (const auto attribute :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    check_cublas(library().preference_set(preference, attribute, &alignment, sizeof(alignment)),
+                 "cublasLtMatmulPreferenceSetAttribute");
+  }
+  constexpr int kMostAlgorithms = 8;
+  std::array<cublasLtMatmulHeuristicResult_t, kMostAlgorithms> found = {};
+  int count = 0;
+  const cublasStatus_t status =
+      library().heuristic(handle, prepared.desc, prepared.first, prepared.second, prepared.result,
+                          prepared.result, preference, kMostAlgorithms, found.data(), &count);
+  if (!is_cublas_refusal(status)) check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
+  check_cublas(library().preference_destroy(preference), "cublasLtMatmulPreferenceDestroy");
+  for (int i = 0; i < count; ++i) {
+    const auto& result = found[static_cast<size_t>(i)];
+    if (result.state == CUBLAS_STATUS_SUCCESS) prepared.algorithms.push_back(result.algo);
+  }
+}
+
+// The states that a rank has prepared; they live as long as the rank.
+class GemmCache {
+ public:
+  GemmCache() { check_cublas(library().create(&handle_), "cublasLtCreate"); }
+
+  ~GemmCache() { static_cast<void>(library().destroy(handle_)); }
+
+  GemmCache(const GemmCache&) = delete;
+  GemmCache& operator=(const GemmCache&) = delete;
+
+  cublasLtHandle_t handle() const { return handle_; }
+
+  Prepared& find(const DeviceGemm& gemm, const void* bias, uint32_t alignment) {
+    const Key key(gemm.dtype, gemm.m, gemm.n, gemm.k, gemm.batch, gemm.a_transposed,
+                  gemm.b_transposed, gemm.a_leading, gemm.b_leading, gemm.a_step, gemm.b_step,
+                  gemm.has_bias, alignment);
+    const auto known = prepared_.find(key);
+    if (known != prepared_.end()) return *known->second;
+    auto made = std::make_unique<Prepared>();
+    prepare(handle_, gemm, bias, alignment, *made);
+    return *prepared_.emplace(key, std::move(made)).first->second;
+  }
+
+  std::mutex mutex;  // held while what find() gave is used
+
+ private:
+  using Key = std::tuple<DType, int64_t, int64_t, int64_t, int64_t, bool, bool, int64_t, int64_t,
+                         int64_t, int64_t, bool, uint32_t>;
+  cublasLtHandle_t handle_ = nullptr;
+  std::map<Key, std::unique_ptr<Prepared>> prepared_;
+};
+
+// Algorithms differ in the alignment they need; views may start at any element.
+uint32_t alignment_of(const DeviceGemm& gemm, const DeviceGemmData& data) {
+  constexpr uintptr_t kBest = 16;
+  uintptr_t bits = 0;
+  for (const void* address : {data.a, data.b, data.bias, static_cast<const void*>(data.c)})
+    bits |= reinterpret_cast<uintptr_t>(address);
+  return static_cast<uint32_t>(bits % kBest == 0 ? kBest : dtype_size(gemm.dtype));
+}
+
+}  // namespace
+
+bool run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data) {
+  const cudaStream_t stream = cuda::stream_of(ctx);  // makes the rank's device current
+  auto& cache = ctx.rank.slot<GemmCache>();
+  const std::lock_guard lock(cache.mutex);
+  Prepared& prepared = cache.find(gemm, data.bias, alignment_of(gemm, data));
+  if (prepared.algorithms.empty()) return false;
+  if (gemm.has_bias) {
+    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, data.bias);
+  }
+  const Ref<Storage> workspace = ctx.scratch(kGemmWorkspaceBytes);
+  const CublasFactor alpha(gemm.dtype, true), beta(gemm.dtype, false);
+  while (!prepared.algorithms.empty()) {
+    const cublasStatus_t status = library().matmul(
+        cache.handle(), prepared.desc, alpha.address(), data.b, prepared.first, data.a,
+        prepared.second, beta.address(), data.c, prepared.result, data.c, prepared.result,
+        &prepared.algorithms.front(), workspace->data(), kGemmWorkspaceBytes, stream);
+    if (status == CUBLAS_STATUS_SUCCESS) return true;
+    if (!is_cublas_refusal(status)) check_cublas(status, "cublasLtMatmul");
+    prepared.algorithms.erase(prepared.algorithms.begin());
+  }
+  return false;
+}
+
+}  // namespace flow::ops

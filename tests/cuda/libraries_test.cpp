@@ -1,0 +1,363 @@
+// Products by the emulated cuBLASLt and cuBLAS: which of them computes what, and which mistakes of
+// callers they find.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <gtest/gtest.h>
+
+#include "boxing/ranks/run_ranks.h"
+#include "core/context.h"
+#include "core/device/cuda.h"
+#include "core/device/cuda_device.h"
+#include "core/device/cuda_error.h"
+#include "core/device/device_memory.h"
+#include "nn/flow.h"
+#include "tests/support/cuda_emulator/library_hooks.h"
+
+namespace flow {
+
+namespace {
+
+using cuda_emulator::last_mistake;
+using cuda_emulator::library_calls;
+using cuda_emulator::LibraryCalls;
+
+RankContext& rank() {
+  return *thread_state().context;
+}
+
+cudaStream_t stream() {
+  return cuda::rank_device(rank()).compute_stream();
+}
+
+// A tensor as seen by a library.
+struct OnDevice {
+  Tensor tensor;
+
+  explicit OnDevice(const std::vector<float>& values)
+      : tensor(flow::tensor(values, {static_cast<int64_t>(values.size())}).to("cuda")) {}
+
+  void* data() const { return tensor.impl().data(); }
+
+  std::vector<float> values() const { return tensor.to_vector<float>(); }
+};
+
+std::vector<float> numbers(size_t count, float scale = 0.25F) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i)
+    values[i] = scale * static_cast<float>(static_cast<int>(i * 7 % 11) - 5);
+  return values;
+}
+
+double largest_difference(const Tensor& device, const Tensor& host) {
+  const auto a = cast(device.to("cpu"), float64).contiguous().to_vector<double>();
+  const auto b = cast(host, float64).contiguous().to_vector<double>();
+  EXPECT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    largest = std::max(largest, std::isfinite(a[i]) ? std::abs(a[i] - b[i]) : HUGE_VAL);
+  return largest;
+}
+
+double tolerance_of(DType dtype) {
+  if (dtype == float64) return 1e-12;
+  return dtype == float32 ? 1e-5 : 0.1;
+}
+
+// ---- products
+
+class CudaProducts : public testing::Test {
+ protected:
+  void TearDown() override { cuda_emulator::refuse_algorithms(at_first_); }
+
+ private:
+  int at_first_ = cuda_emulator::refused_algorithms();
+};
+
+TEST_F(CudaProducts, TryTheAlgorithmsInTurnAndThenCublas) {
+  int64_t rows = 3;  // a new product each time: what a rank has learnt about one stays
+  for (const DType dtype : {float32, bfloat16, float64}) {
+    for (const int refused : {0, 1, 2, 100}) {
+      cuda_emulator::refuse_algorithms(refused);
+      const Tensor x = cast(randn({++rows, 16}), dtype), w = cast(randn({24, 16}), dtype);
+      const Tensor bias = cast(randn({24}), dtype);
+      const Tensor on_device[] = {x.to("cuda"), w.to("cuda"), bias.to("cuda")};
+      const LibraryCalls before = library_calls();
+
+      const Tensor y = linear(on_device[0], on_device[1], on_device[2]);
+      const double difference = largest_difference(y, linear(x, w, bias));
+      const LibraryCalls after = library_calls();
+      static_cast<void>(linear(on_device[0], on_device[1], on_device[2]));
+      const LibraryCalls again = library_calls();
+
+      const auto what = str(dtype, ", ", refused, " algorithms refused");
+      EXPECT_LT(difference, tolerance_of(dtype)) << what;
+      const bool is_lt = refused < 100;
+      EXPECT_EQ(after.lt_products - before.lt_products, is_lt ? 1 : 0) << what;
+      EXPECT_EQ(after.products - before.products, is_lt ? 0 : 1) << what;
+      EXPECT_EQ(after.lt_refusals - before.lt_refusals, std::min(refused, 4)) << what;
+      EXPECT_EQ(again.lt_refusals, after.lt_refusals) << what << ": tried again";
+    }
+  }
+}
+
+TEST_F(CudaProducts, OfOtherLayoutsComeFromCublasToo) {
+  cuda_emulator::refuse_algorithms(100);
+  const Tensor a = randn({2, 7, 5}), b = randn({2, 6, 5}), c = randn({5, 9});
+  const LibraryCalls before = library_calls();
+
+  EXPECT_LT(largest_difference(matmul(a.to("cuda"), b.to("cuda").transpose(1, 2)),
+                               matmul(a, b.transpose(1, 2))),
+            1e-5);
+  EXPECT_LT(largest_difference(matmul(a.to("cuda"), c.to("cuda")), matmul(a, c)), 1e-5);
+  EXPECT_LT(largest_difference(matmul(c.t().to("cuda"), c.to("cuda")), matmul(c.t(), c)), 1e-5);
+
+  EXPECT_EQ(library_calls().products - before.products, 3);
+}
+
+TEST_F(CudaProducts, LeaveNoObjectsBehind) {
+  const int64_t before = cuda_emulator::live_library_objects();
+  run_ranks(2, [] {
+    const Tensor a = randn({5, 8}, {.device = "cuda"});
+    cuda_emulator::refuse_algorithms(0);
+    static_cast<void>(matmul(a, a.t()));
+    cuda_emulator::refuse_algorithms(100);
+    static_cast<void>(matmul(a.t(), a));
+    cuda::synchronize();
+  });
+  EXPECT_EQ(cuda_emulator::live_library_objects(), before);
+}
+
+// Calls of cuBLASLt for c' = b' a' with a (m, k), b (k, n), as flow makes them.
+class Cublaslt : public testing::Test {
+ protected:
+  static constexpr int64_t kM = 4, kN = 8, kK = 12;
+  static constexpr size_t kWorkspace = 4096;
+
+  void SetUp() override {
+    cuda_emulator::refuse_algorithms(0);
+    ASSERT_EQ(cublasLtCreate(&handle_), CUBLAS_STATUS_SUCCESS);
+    ASSERT_EQ(cublasLtMatmulDescCreate(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+              CUBLAS_STATUS_SUCCESS);
+    cublasLtMatrixLayoutCreate(&first_, CUDA_R_32F, kN, kK, kN);
+    cublasLtMatrixLayoutCreate(&second_, CUDA_R_32F, kK, kM, kK);
+    cublasLtMatrixLayoutCreate(&result_, CUDA_R_32F, kN, kM, kN);
+  }
+
+  void TearDown() override {
+    cuda_emulator::refuse_algorithms(at_first_);
+    cublasLtMatmulDescDestroy(desc_);
+    for (cublasLtMatrixLayout_t layout : {first_, second_, result_})
+      cublasLtMatrixLayoutDestroy(layout);
+    cublasLtDestroy(handle_);
+  }
+
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
+    EXPECT_EQ(cublasLtMatmulDescSetAttribute(desc_, attribute, &value, sizeof(value)),
+              CUBLAS_STATUS_SUCCESS);
+  }
+
+  // The algorithms for pointers of this alignment.
+  std::vector<cublasLtMatmulHeuristicResult_t> search(uint32_t alignment = 16,
+                                                      uint64_t workspace = kWorkspace) {
+    cublasLtMatmulPreference_t preference = nullptr;
+    cublasLtMatmulPreferenceCreate(&preference);
+    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                         &workspace, sizeof(workspace));
+    for (const auto attribute :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+      cublasLtMatmulPreferenceSetAttribute(preference, attribute, &alignment, sizeof(alignment));
+    std::vector<cublasLtMatmulHeuristicResult_t> found(8);
+    int count = 0;
+    status_ = cublasLtMatmulAlgoGetHeuristic(handle_, desc_, first_, second_, result_, result_,
+                                             preference, static_cast<int>(found.size()),
+                                             found.data(), &count);
+    cublasLtMatmulPreferenceDestroy(preference);
+    found.resize(static_cast<size_t>(count));
+    return found;
+  }
+
+  struct Memory {
+    const void* a;
+    const void* b;
+    void* c;
+    void* workspace;
+    size_t workspace_bytes = kWorkspace;
+  };
+
+  Memory memory() const { return {a_.data(), b_.data(), c_.data(), workspace_.data()}; }
+
+  cublasStatus_t multiply(const cublasLtMatmulAlgo_t& algorithm, const Memory& at) {
+    const float one = 1, zero = 0;
+    return cublasLtMatmul(handle_, desc_, &one, at.b, first_, at.a, second_, &zero, at.c, result_,
+                          at.c, result_, &algorithm, at.workspace, at.workspace_bytes, stream());
+  }
+
+  cublasStatus_t multiply() {
+    const auto found = search();
+    return found.empty() ? status_ : multiply(found[0].algo, memory());
+  }
+
+  // The product before an epilogue, in row-major order.
+  float product(int64_t i, int64_t j) const {
+    const auto a = numbers(kM * kK), b = numbers(kK * kN);
+    float sum = 0;
+    for (int64_t k = 0; k < kK; ++k)
+      sum += a[static_cast<size_t>(i * kK + k)] * b[static_cast<size_t>(k * kN + j)];
+    return sum;
+  }
+
+  cublasLtHandle_t handle_ = nullptr;
+  cublasLtMatmulDesc_t desc_ = nullptr;
+  cublasLtMatrixLayout_t first_ = nullptr, second_ = nullptr, result_ = nullptr;
+  cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
+  OnDevice a_{numbers(kM * kK)}, b_{numbers(kK * kN)}, c_{numbers(kM * kN)},
+      workspace_{numbers(kWorkspace / 4)};
+
+ private:
+  int at_first_ = cuda_emulator::refused_algorithms();
+};
+
+// The mistake is told by the status, in words, and by the next call of CUDA.
+#define EXPECT_MISTAKE(status, wanted, text)                                 \
+  EXPECT_EQ(status, wanted);                                                 \
+  EXPECT_NE(last_mistake().find(text), std::string::npos) << last_mistake(); \
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue)
+
+TEST_F(Cublaslt, MultipliesInTheCallersLayout) {
+  ASSERT_EQ(multiply(), CUBLAS_STATUS_SUCCESS);
+  const auto c = c_.values();
+  for (int64_t i = 0; i < kM; ++i)
+    for (int64_t j = 0; j < kN; ++j)
+      EXPECT_NEAR(c[static_cast<size_t>(i * kN + j)], product(i, j), 1e-5);
+}
+
+TEST_F(Cublaslt, AppliesABiasAndGeluAndKeepsItsArgument) {
+  const OnDevice bias(numbers(kN, 0.5F)), aux(numbers(kM * kN));
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.data());
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aux.data());
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, kN);
+  ASSERT_EQ(multiply(), CUBLAS_STATUS_SUCCESS);
+
+  const auto c = c_.values(), kept = aux.values(), added = numbers(kN, 0.5F);
+  const auto gelu_of = [](const std::vector<float>& x) {
+    return gelu(flow::tensor(x, {static_cast<int64_t>(x.size())}), {.approximate = "tanh"})
+        .to_vector<float>();
+  };
+  const auto expected = gelu_of(kept);
+  for (int64_t i = 0; i < kM; ++i) {
+    for (int64_t j = 0; j < kN; ++j) {
+      const auto at = static_cast<size_t>(i * kN + j);
+      EXPECT_NEAR(kept[at], product(i, j) + added[static_cast<size_t>(j)], 1e-5);
+      EXPECT_NEAR(c[at], expected[at], 1e-5);
+    }
+  }
+
+  // The gradient reads what was kept: d = (a b) gelu'(aux).
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DGELU);
+  ASSERT_EQ(multiply(), CUBLAS_STATUS_SUCCESS);
+  const auto slopes = c_.values();
+  auto above = kept, below = kept;
+  constexpr float kStep = 1e-2F;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    above[i] += kStep;
+    below[i] -= kStep;
+  }
+  const auto high = gelu_of(above), low = gelu_of(below);
+  for (int64_t i = 0; i < kM; ++i) {
+    for (int64_t j = 0; j < kN; ++j) {
+      const auto at = static_cast<size_t>(i * kN + j);
+      EXPECT_NEAR(slopes[at], product(i, j) * (high[at] - low[at]) / (2 * kStep), 2e-3);
+    }
+  }
+}
+
+TEST_F(Cublaslt, ProposesWhatFitsTheAlignmentAndTheWorkspace) {
+  EXPECT_EQ(search(16).size(), 4U);
+  EXPECT_EQ(search(4).size(), 2U);
+  EXPECT_EQ(search(16, 0).size(), 2U);
+  for (const auto& result : search(16, 0))
+    EXPECT_EQ(result.workspaceSize, 0U);
+}
+
+TEST_F(Cublaslt, HasNoAlgorithmForOtherTypesOfSums) {
+  set(CUBLASLT_MATMUL_DESC_SCALE_TYPE, int32_t{CUDA_R_64F});
+  EXPECT_TRUE(search().empty());
+  EXPECT_EQ(status_, CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST_F(Cublaslt, FindsWrongDescriptors) {
+  const int64_t wide = 0;
+  EXPECT_MISTAKE(
+      cublasLtMatmulDescSetAttribute(desc_, CUBLASLT_MATMUL_DESC_TRANSA, &wide, sizeof(wide)),
+      CUBLAS_STATUS_INVALID_VALUE, "4 bytes was given 8");
+
+  const int64_t leading = kN - 1;
+  cublasLtMatrixLayoutSetAttribute(first_, CUBLASLT_MATRIX_LAYOUT_LD, &leading, sizeof(leading));
+  static_cast<void>(search());
+  EXPECT_MISTAKE(status_, CUBLAS_STATUS_INVALID_VALUE, "a has a leading dim of 7 for 8 rows");
+  cublasLtMatrixLayoutSetAttribute(first_, CUBLASLT_MATRIX_LAYOUT_LD, &kN, sizeof(kN));
+
+  set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_T});
+  static_cast<void>(search());
+  EXPECT_MISTAKE(status_, CUBLAS_STATUS_INVALID_VALUE, "does not give (8, 4)");
+  set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{CUBLAS_OP_N});
+
+  const int32_t two = 2;
+  cublasLtMatrixLayoutSetAttribute(first_, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &two, sizeof(two));
+  static_cast<void>(search());
+  EXPECT_MISTAKE(status_, CUBLAS_STATUS_INVALID_VALUE, "counts of matrices differ");
+}
+
+TEST_F(Cublaslt, FindsWrongMemory) {
+  const auto found = search();
+  ASSERT_EQ(found.size(), 4U);
+  const auto& needy = found[0].algo;
+
+  Memory at = memory();
+  at.workspace_bytes = 16;
+  EXPECT_MISTAKE(multiply(needy, at), CUBLAS_STATUS_INVALID_VALUE, "bytes of workspace");
+
+  std::vector<float> host(kWorkspace / 4);
+  at = memory();
+  at.workspace = host.data();
+  EXPECT_MISTAKE(multiply(needy, at), CUBLAS_STATUS_INVALID_VALUE, "not device memory");
+
+  at = memory();
+  at.a = static_cast<const float*>(at.a) + 1;
+  EXPECT_MISTAKE(multiply(needy, at), CUBLAS_STATUS_INVALID_VALUE, "aligned to 16 bytes");
+
+  alignas(16) float values[kM * kK] = {};
+  at = memory();
+  at.a = values;
+  EXPECT_MISTAKE(multiply(needy, at), CUBLAS_STATUS_INVALID_VALUE, "not in device memory");
+
+  void* block = nullptr;
+  ASSERT_EQ(cudaMalloc(&block, kM * kK * 4 - 4), cudaSuccess);
+  at = memory();
+  at.a = block;
+  EXPECT_MISTAKE(multiply(needy, at), CUBLAS_STATUS_INVALID_VALUE,
+                 "48 elements of b are not in device memory");
+  EXPECT_EQ(cudaFree(block), cudaSuccess);
+
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+  EXPECT_MISTAKE(multiply(needy, memory()), CUBLAS_STATUS_INVALID_VALUE,
+                 "proposed for another product");
+  EXPECT_MISTAKE(multiply(), CUBLAS_STATUS_INVALID_VALUE, "the bias is missing");
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void*>(host.data()));
+  EXPECT_MISTAKE(multiply(), CUBLAS_STATUS_INVALID_VALUE, "bias are not in device memory");
+}
+
+}  // namespace
+
+}  // namespace flow

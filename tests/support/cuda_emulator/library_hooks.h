@@ -1,0 +1,30 @@
+// How tests steer and observe the emulated libraries; see also refuse_products in cuda_runtime.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace cuda_emulator {
+
+// cuBLASLt refuses calls with the first `count` algorithms that a search proposes, although it
+// proposed them. Default: the environment variable CUDA_EMULATOR_REFUSED_ALGORITHMS, else 0.
+void refuse_algorithms(int count);
+int refused_algorithms();
+
+// Calls since the start of the process.
+struct LibraryCalls {
+  int64_t lt_products = 0;   // that cuBLASLt took
+  int64_t lt_refusals = 0;   // of an algorithm that its search had proposed
+  int64_t products = 0;      // that cuBLAS took
+  int64_t mistakes = 0;      // of callers
+};
+
+LibraryCalls library_calls();
+
+// Objects of the libraries (handles, descriptors) that have not been destroyed.
+int64_t live_library_objects();
+
+// The text of the last mistake that a caller of a library made; empty: none so far.
+std::string last_mistake();
+
+}  // namespace cuda_emulator

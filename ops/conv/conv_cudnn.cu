@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <cudnn.h>
-#include <dlfcn.h>
 
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_library.h"
@@ -59,7 +58,8 @@ struct Library {
     }
     bool all = true;
     const auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
+          cuda::find_function(handle, name));
       all = all && function != nullptr;
     };
 #define FLOW_CUDNN_FIND(name) find(name, "cudnn" #name)
@@ -184,7 +184,8 @@ class ConvState {
   ConvState(const ConvState&) = delete;
   ConvState& operator=(const ConvState&) = delete;
 
-  // cuDNN's first choice among its deterministic algorithms; negative: it has none.
+  // cuDNN's first choice among its deterministic algorithms; negative: it has none. The algorithm
+  // is the one that was proposed only together with its math type, which the descriptor gets.
   int algorithm(cudnnHandle_t handle, size_t& workspace) const {
     const std::lock_guard lock(mutex_);
     if (!is_chosen_) {
@@ -253,6 +254,8 @@ class ConvState {
           result.determinism != CUDNN_DETERMINISTIC) {
         continue;
       }
+      if (dtype == DType::kFloat32 && result.mathType != CUDNN_FMA_MATH) continue;  // TF32
+      check(library().SetConvolutionMathType(conv, result.mathType), "cudnnSetConvolutionMathType");
       algorithm_ = static_cast<int>(result.algo);
       workspace_ = result.memory;
       return;

@@ -1,5 +1,5 @@
-// Products by the emulated cuBLASLt and cuBLAS: which of them computes what, and which mistakes of
-// callers they find.
+// Products, convolutions and attention by the emulated cuBLASLt, cuBLAS and cuDNN: which of them
+// computes what, and which mistakes of callers they find.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +9,7 @@
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <cudnn.h>
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
@@ -356,6 +357,187 @@ TEST_F(Cublaslt, FindsWrongMemory) {
   EXPECT_MISTAKE(multiply(), CUBLAS_STATUS_INVALID_VALUE, "the bias is missing");
   set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void*>(host.data()));
   EXPECT_MISTAKE(multiply(), CUBLAS_STATUS_INVALID_VALUE, "bias are not in device memory");
+}
+
+// ---- convolutions
+
+// Tests that need cuDNN do not run where it is said to be missing.
+bool has_cudnn() {
+  const char* const missing = std::getenv("CUDA_EMULATOR_MISSING");
+  return missing == nullptr || std::string(missing).find("libcudnn") == std::string::npos;
+}
+
+class CudaConvolutions : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_cudnn()) GTEST_SKIP() << "cuDNN is missing";
+  }
+};
+
+TEST_F(CudaConvolutions, AndTheirGradientsComeFromCudnn) {
+  for (const DType dtype : {float32, float16, bfloat16, float64}) {
+    const auto parts = [&](const Tensor& x, const Tensor& w, const Tensor& bias) {
+      const Tensor in[] = {x.detach().requires_grad_(), w.detach().requires_grad_(),
+                           bias.detach().requires_grad_()};
+      const Tensor y =
+          conv2d(in[0], in[1], in[2], {.stride = 2, .padding = 1, .dilation = 1, .groups = 2});
+      std::vector<Tensor> all = grad({y}, {in[0], in[1], in[2]}, {.grad_outputs = {y.detach()}});
+      all.push_back(y.detach());
+      return all;
+    };
+    const Tensor x = cast(randn({2, 4, 7, 6}) * 0.5, dtype);
+    const Tensor w = cast(randn({6, 2, 3, 3}) * 0.5, dtype);
+    const Tensor bias = cast(randn({6}), dtype);
+    const LibraryCalls before = library_calls();
+
+    const auto actual = parts(x.to("cuda"), w.to("cuda"), bias.to("cuda"));
+
+    EXPECT_EQ(library_calls().convolutions - before.convolutions, 3) << dtype;
+    const auto wide = [&](const Tensor& t) {
+      return cast(t, dtype == float64 ? float64 : float32);
+    };
+    const auto expected = parts(wide(x), wide(w), wide(bias));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_LT(largest_difference(actual[i], expected[i]),
+                tolerance_of(dtype) * 3 * std::max(1.0, abs(expected[i]).max().item()))
+          << dtype << ", result " << i;
+    }
+  }
+}
+
+// Calls of cuDNN for a convolution of (1, 2, 5, 5) with a filter of (3, 2, 3, 3).
+class Cudnn : public CudaConvolutions {
+ protected:
+  void SetUp() override {
+    CudaConvolutions::SetUp();
+    if (IsSkipped()) return;
+    ASSERT_EQ(cudnnCreate(&handle_), CUDNN_STATUS_SUCCESS);
+    cudnnSetStream(handle_, stream());
+    cudnnCreateTensorDescriptor(&x_);
+    cudnnCreateTensorDescriptor(&y_);
+    cudnnCreateFilterDescriptor(&w_);
+    cudnnCreateConvolutionDescriptor(&conv_);
+    set_tensor(x_, {1, 2, 5, 5});
+    set_tensor(y_, {1, 3, 3, 3});
+    const int filter[] = {3, 2, 3, 3};
+    cudnnSetFilterNdDescriptor(w_, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, 4, filter);
+    const int none[] = {0, 0}, one[] = {1, 1};
+    cudnnSetConvolutionNdDescriptor(conv_, 2, none, one, one, CUDNN_CROSS_CORRELATION,
+                                    CUDNN_DATA_FLOAT);
+  }
+
+  void TearDown() override {
+    if (handle_ == nullptr) return;
+    cudnnDestroyTensorDescriptor(x_);
+    cudnnDestroyTensorDescriptor(y_);
+    cudnnDestroyFilterDescriptor(w_);
+    cudnnDestroyConvolutionDescriptor(conv_);
+    cudnnDestroy(handle_);
+  }
+
+  static void set_tensor(cudnnTensorDescriptor_t desc, const std::array<int, 4>& size) {
+    const int stride[] = {size[1] * size[2] * size[3], size[2] * size[3], size[3], 1};
+    EXPECT_EQ(cudnnSetTensorNdDescriptor(desc, CUDNN_DATA_FLOAT, 4, size.data(), stride),
+              CUDNN_STATUS_SUCCESS);
+  }
+
+  std::vector<cudnnConvolutionFwdAlgoPerf_t> search() {
+    std::vector<cudnnConvolutionFwdAlgoPerf_t> results(8);
+    int count = 0;
+    status_ = cudnnGetConvolutionForwardAlgorithm_v7(handle_, x_, w_, conv_, y_, 8, &count,
+                                                     results.data());
+    results.resize(static_cast<size_t>(count));
+    return results;
+  }
+
+  cudnnStatus_t convolve(cudnnConvolutionFwdAlgo_t algorithm, void* y, size_t workspace_bytes) {
+    const float one = 1, zero = 0;
+    return cudnnConvolutionForward(handle_, &one, x_, x_data_.data(), w_, w_data_.data(), conv_,
+                                   algorithm, workspace_.data(), workspace_bytes, &zero, y_, y);
+  }
+
+  cudnnHandle_t handle_ = nullptr;
+  cudnnTensorDescriptor_t x_ = nullptr, y_ = nullptr;
+  cudnnFilterDescriptor_t w_ = nullptr;
+  cudnnConvolutionDescriptor_t conv_ = nullptr;
+  cudnnStatus_t status_ = CUDNN_STATUS_SUCCESS;
+  OnDevice x_data_{numbers(50)}, w_data_{numbers(54)}, y_data_{numbers(27)},
+      workspace_{numbers(1024)};
+};
+
+TEST_F(Cudnn, WantsTheMathTypeOfTheResult) {
+  cudnnSetConvolutionMathType(conv_, CUDNN_TENSOR_OP_MATH);
+  const auto found = search();
+  ASSERT_GE(found.size(), 3U);
+  const auto& result = found[1];  // the first one needs too much memory
+  ASSERT_EQ(result.algo, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM);
+  ASSERT_NE(result.mathType, CUDNN_TENSOR_OP_MATH);
+  EXPECT_NE(found.back().status, CUDNN_STATUS_SUCCESS);
+
+  EXPECT_MISTAKE(convolve(result.algo, y_data_.data(), result.memory), CUDNN_STATUS_NOT_SUPPORTED,
+                 "was proposed with math type 0, but the convolution has 1");
+  cudnnSetConvolutionMathType(conv_, result.mathType);
+  EXPECT_EQ(convolve(result.algo, y_data_.data(), result.memory), CUDNN_STATUS_SUCCESS);
+  const Tensor expected =
+      conv2d(flow::tensor(numbers(50), {1, 2, 5, 5}), flow::tensor(numbers(54), {3, 2, 3, 3}));
+  EXPECT_LT(largest_difference(y_data_.tensor, expected), 1e-5);
+}
+
+TEST_F(Cudnn, FindsWrongDescriptorsAndMemory) {
+  cudnnSetConvolutionMathType(conv_, CUDNN_FMA_MATH);
+  const auto found = search();
+  ASSERT_GE(found.size(), 3U);
+  EXPECT_MISTAKE(convolve(found[1].algo, y_data_.data(), 0), CUDNN_STATUS_BAD_PARAM,
+                 "bytes of workspace");
+  EXPECT_MISTAKE(convolve(found[2].algo, static_cast<float*>(nullptr), 0), CUDNN_STATUS_BAD_PARAM,
+                 "not in device memory");
+
+  set_tensor(y_, {1, 3, 4, 3});
+  static_cast<void>(search());
+  EXPECT_MISTAKE(status_, CUDNN_STATUS_BAD_PARAM, "spatial dim 0 of y has 4 elements, not 3");
+  set_tensor(y_, {1, 4, 3, 3});
+  static_cast<void>(search());
+  EXPECT_MISTAKE(status_, CUDNN_STATUS_BAD_PARAM, "4 of y, a filter of 3 by 2");
+}
+
+// ---- graphs of operations
+
+TEST_F(CudaConvolutions, AttentionComesFromCudnnAsAGraph) {
+  const auto parts = [](const Tensor& q) {
+    const Tensor x = q.detach().requires_grad_();
+    const Tensor y = scaled_dot_product_attention(x, x, x, {.is_causal = true});
+    return std::vector<Tensor>{y.detach(), grad({y}, {x}, {.grad_outputs = {y.detach()}})[0]};
+  };
+  const Tensor q = cast(randn({1, 2, 72, 16}), bfloat16);
+  const LibraryCalls before = library_calls();
+
+  const auto actual = parts(q.to("cuda"));
+
+  EXPECT_EQ(library_calls().graphs - before.graphs, 2);
+  const auto expected = parts(cast(q, float32));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_LT(largest_difference(actual[i], expected[i]), 3e-2 * abs(expected[i]).max().item())
+        << i;
+  }
+}
+
+TEST_F(CudaConvolutions, GraphsOfWrongDescriptorsAreFound) {
+  cudnnBackendDescriptor_t tensor = nullptr, operation = nullptr;
+  cudnnBackendCreateDescriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, &tensor);
+  cudnnBackendCreateDescriptor(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, &operation);
+  const int64_t number = 1;
+  EXPECT_MISTAKE(
+      cudnnBackendSetAttribute(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 1, &number),
+      CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "was given 1 values");
+  EXPECT_MISTAKE(
+      cudnnBackendSetAttribute(tensor, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_INT64, 1, &number),
+      CUDNN_STATUS_BAD_PARAM, "has no attribute");
+  EXPECT_MISTAKE(cudnnBackendFinalize(tensor), CUDNN_STATUS_BAD_PARAM, "lacks attribute");
+  EXPECT_MISTAKE(cudnnBackendSetAttribute(operation, CUDNN_ATTR_OPERATION_RESHAPE_XDESC,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &tensor),
+                 CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "not finalized");
+  cudnnBackendDestroyDescriptor(operation);
+  cudnnBackendDestroyDescriptor(tensor);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the emulated cuBLAS and cuBLASLt share.
+// What the emulated cuBLAS, cuBLASLt and cuDNN share.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ LibraryFunction library_function(std::string_view name, Function* function) {
 // The functions that a program finds by their names.
 std::span<const LibraryFunction> cublas_functions();
 std::span<const LibraryFunction> cublas_lt_functions();
+std::span<const LibraryFunction> cudnn_functions();
 
 // A caller's mistake. The library's status might be taken for "not supported" and hidden by a
 // fall-back, so the next call of CUDA fails, too, with cudaErrorInvalidValue. Prints the text.

@@ -23,11 +23,12 @@ const std::vector<Library>& libraries() {
   static const auto& all = *new std::vector<Library>{
       {"libcublasLt.so.", cublas_lt_functions()},
       {"libcublas.so.", cublas_functions()},
+      {"libcudnn.so.", cudnn_functions()},
   };
   return all;
 }
 
-// CUDA_EMULATOR_MISSING names libraries that are not found, such as libcublas,libcublasLt.
+// CUDA_EMULATOR_MISSING names libraries that are not found, such as libcudnn,libcublas.
 bool is_missing(std::string_view name) {
   const char* const text = std::getenv("CUDA_EMULATOR_MISSING");
   std::string_view rest = text != nullptr ? text : "";

@@ -16,6 +16,8 @@ struct LibraryCalls {
   int64_t lt_products = 0;   // that cuBLASLt took
   int64_t lt_refusals = 0;   // of an algorithm that its search had proposed
   int64_t products = 0;      // that cuBLAS took
+  int64_t convolutions = 0;  // that cuDNN took
+  int64_t graphs = 0;        // of operations that cuDNN ran
   int64_t mistakes = 0;      // of callers
 };
 

@@ -1,0 +1,26 @@
+// What the parts of the emulated cuDNN share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cudnn.h"
+#include "emulated_library.h"
+
+struct EmulatedCudnn : cuda_emulator::LibraryObject {
+  cudaStream_t stream = nullptr;
+};
+
+namespace cuda_emulator {
+
+// Returns `status`, and lets cudnnGetLastErrorString return the text on this thread.
+cudnnStatus_t cudnn_refusal(cudnnStatus_t status, const std::string& text);
+// The same for a caller's mistake (report_mistake).
+cudnnStatus_t cudnn_mistake(const std::string& text, cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM);
+
+size_t size_of(cudnnDataType_t type);
+
+std::vector<LibraryFunction> cudnn_convolution_functions();
+std::vector<LibraryFunction> cudnn_graph_functions();
+
+}  // namespace cuda_emulator

@@ -10,6 +10,7 @@
 
 #include "boxing/comm/communicator.h"
 #include "boxing/comm/process_world.h"
+#include "boxing/device_route.h"
 #include "boxing/planner.h"
 #include "boxing/redistribute_op.h"
 #include "boxing/run_route.h"
@@ -139,6 +140,13 @@ KernelChoice bind_route(const KernelQuery& query, const Route& route, Channel ch
                           env_flag("FLOW_CHECK");
   const bool is_on_host =
       query.input(0).device == DeviceType::kCpu && query.output(0).device == DeviceType::kCpu;
+  const bool is_on_devices = query.input(0).device == DeviceType::kCuda &&
+                             query.output(0).device == DeviceType::kCuda &&
+                             (&query.op == &kRedistribute || &query.op == &kAllReduceMean);
+  if (is_on_devices && ranks_share_memory(context)) {
+    KernelChoice choice = bind_device_route(context, own, channel);
+    if (choice.fn != nullptr) return choice;
+  }
   const KernelFn checked = is_on_host ? run_checked_route : staged<run_checked_route>;
   const KernelFn unchecked = is_on_host ? run_bound_route : staged<run_bound_route>;
   return {is_checked ? checked : unchecked,

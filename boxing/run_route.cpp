@@ -142,8 +142,6 @@ void BoundRoute::run(const std::byte* source, std::byte* target, Site site) cons
     if (rank_route_.copies_all) copy_for(bytes)(target, source, bytes);
     return;
   }
-  Fingerprint what = what_;
-  what.site = site;
   Ref<Storage> between;  // the part that the previous step has written
   for (size_t i = 0; i < rank_route_.steps.size(); ++i) {
     const RankStep& step = rank_route_.steps[i];
@@ -155,14 +153,28 @@ void BoundRoute::run(const std::byte* source, std::byte* target, Site site) cons
       next = Storage::allocate(context_.allocator(), bytes);
       out = next->data();
     }
-    if (step.group.size() > 1 && groups_[i] == nullptr) {
-      groups_[i] = &communicator_for(context_, step.group, channel_);
-    }
-    if (!step.group.empty()) {
-      run_step(step, groups_[i], i == 0 ? source : between->data(), out, what);
-    }
+    if (!step.group.empty()) run_step(i, i == 0 ? source : between->data(), out, site);
     between = std::move(next);
   }
+}
+
+Communicator* BoundRoute::group_of_step(size_t index) const {
+  const RankStep& step = rank_route_.steps[index];
+  if (step.group.size() > 1 && groups_[index] == nullptr) {
+    groups_[index] = &communicator_for(context_, step.group, channel_);
+  }
+  return groups_[index];
+}
+
+Fingerprint BoundRoute::fingerprint(Site site) const {
+  Fingerprint what = what_;
+  what.site = site;
+  return what;
+}
+
+void BoundRoute::run_step(size_t index, const std::byte* source, std::byte* target,
+                          Site site) const {
+  run_step(rank_route_.steps[index], group_of_step(index), source, target, fingerprint(site));
 }
 
 void BoundRoute::run_step(const RankStep& step, Communicator* group, const std::byte* source,

@@ -28,7 +28,18 @@ class BoundRoute {
   // of both placements.
   void run(const std::byte* source, std::byte* target, Site site) const;
 
+  // Carries out one step of the route, of which this rank takes part.
+  void run_step(size_t index, const std::byte* source, std::byte* target, Site site) const;
+
   const Route& route() const { return rank_route_.route; }
+
+  const RankRoute& rank_route() const { return rank_route_; }
+
+  // The communicator of a step; null if it needs none. Made when it is first needed.
+  Communicator* group_of_step(size_t index) const;
+
+  // What the members of a step's group must agree on.
+  Fingerprint fingerprint(Site site) const;
 
   // Exchanges packed messages even if members could read each other's memory; for tests.
   void set_packed(bool packed) { is_packed_ = packed; }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <ostream>
 
+#include "boxing/comm/reduction_formulas.h"
 #include "core/error.h"
 
 namespace flow::boxing {
@@ -23,32 +24,6 @@ ReduceOp reduce_op_of(Sbp entry) {
 }
 
 namespace {
-
-template <class T>
-inline constexpr bool kIs16BitFloat = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
-
-template <class T>
-using Accumulator = std::conditional_t<kIs16BitFloat<T>, float, T>;
-
-template <class T>
-inline constexpr bool kHasMean = std::is_floating_point_v<T> || kIs16BitFloat<T>;
-
-template <ReduceOp kOp, class T>
-T combine(T a, T b) {
-  if constexpr (kOp == ReduceOp::kSum || kOp == ReduceOp::kMean) {
-    if constexpr (std::is_same_v<T, bool>) {
-      return a || b;
-    } else if constexpr (std::is_integral_v<T>) {  // unsigned arithmetic wraps around
-      return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-    } else {
-      return a + b;
-    }
-  } else {
-    // The result is NaN if either value is NaN: a NaN compares false and differs from itself.
-    const bool takes_a = (kOp == ReduceOp::kMax ? a > b : a < b) || a != a;
-    return takes_a ? a : b;
-  }
-}
 
 template <ReduceOp kOp, class T>
 void reduce_typed(std::span<const std::byte* const> sources, std::byte* target, int64_t count) {
@@ -91,21 +66,6 @@ void reduce_typed(std::span<const std::byte* const> sources, std::byte* target, 
   }
 }
 
-template <class T>
-T neutral(ReduceOp op) {
-  if (op == ReduceOp::kSum || op == ReduceOp::kMean) return T(Accumulator<T>{});
-  const bool is_max = op == ReduceOp::kMax;
-  if constexpr (kIs16BitFloat<T>) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return T(is_max ? -kInfinity : kInfinity);
-  } else if constexpr (std::is_floating_point_v<T>) {
-    constexpr T kInfinity = std::numeric_limits<T>::infinity();
-    return is_max ? -kInfinity : kInfinity;
-  } else {
-    return is_max ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
-  }
-}
-
 }  // namespace
 
 void reduce_in_order(DType dtype, ReduceOp op, std::span<const std::byte* const> sources,
@@ -127,8 +87,9 @@ void reduce_in_order(DType dtype, ReduceOp op, std::span<const std::byte* const>
 }
 
 void fill_neutral(DType dtype, ReduceOp op, std::byte* target, int64_t count) {
-  dispatch_all(
-      dtype, [&]<class T>() { std::fill_n(reinterpret_cast<T*>(target), count, neutral<T>(op)); });
+  dispatch_all(dtype, [&]<class T>() {
+    std::fill_n(reinterpret_cast<T*>(target), count, neutral_value<T>(op));
+  });
 }
 
 }  // namespace flow::boxing

@@ -1,4 +1,5 @@
 // What the emulated CUDA promises tests: it finds mistakes that a real device would.
+#include <atomic>
 #include <cstdlib>
 #include <numeric>
 #include <string_view>
@@ -6,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "boxing/ranks/run_ranks.h"
+#include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/device/cuda.h"
 #include "core/device/cuda_device.h"
@@ -13,6 +16,7 @@
 #include "core/device/device_memory.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
 #include "ops/linear/matmul.h"
 #include "ops/random/random.h"
 #include "tests/support/cuda_emulator/library_hooks.h"
@@ -229,6 +233,33 @@ TEST(CudaEmulator, ProductsThatTheLibraryRefusesAreComputed) {
     for (size_t j = 0; j < expected[i].size(); ++j)
       EXPECT_NEAR(actual[i][j], expected[i][j], 1e-5) << "product " << i;
   }
+}
+
+// What one rank queues, another one may wait for; the host waits for nothing.
+TEST(CudaEmulator, RanksOfOneDeviceRedistributeWithoutWaiting) {
+  run_ranks(3, [] {
+    cuda::set_device(0);
+    const Placement three("cuda", {0, 1, 2});
+    const Tensor x = (ones({600, 50}, {.device = "cuda"}) * static_cast<double>(env::rank() + 1))
+                         .to_global({.placement = three, .sbp = sbp::partial_sum});
+    static_cast<void>(x.to_global({.sbp = sbp::broadcast}));  // makes what later calls need
+    cuda::synchronize();
+    env::barrier();
+    std::atomic<bool> has_run = false;
+    FLOW_CUDA_CALL(cuda_emulator::enqueue(stream(), [&] { has_run = true; }));
+
+    const Tensor whole = x.to_global({.sbp = sbp::broadcast});
+    const Tensor rows = x.to_global({.sbp = sbp::split(0)});
+    const Tensor columns = rows.to_global({.sbp = sbp::split(1)});
+    const Tensor again = columns.to_global({.sbp = sbp::broadcast});
+
+    EXPECT_FALSE(has_run);
+    env::barrier();
+    EXPECT_EQ(whole.to_local().to_vector<float>(), std::vector<float>(600 * 50, 6));
+    EXPECT_EQ(again.to_local().to_vector<float>(), std::vector<float>(600 * 50, 6));
+    EXPECT_TRUE(has_run);
+    env::barrier();
+  });
 }
 
 TEST(CudaEmulator, MemoryRunsOutAtTheLimit) {

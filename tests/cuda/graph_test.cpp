@@ -76,6 +76,21 @@ TEST_F(CudaGraph, TrainsOnTwoRanksAsEagerStepsDo) {
   });
 }
 
+// Ranks of one device exchange by pointers, those of two through host memory, where there are two.
+TEST_F(CudaGraph, TrainsOnRanksOfOneDeviceAsOnRanksOfTwo) {
+  Floats losses[2];
+  for (const bool share : {false, true}) {
+    run_ranks(2, [&] {
+      if (share) cuda::set_device(0);
+      const Placement two("cuda", {0, 1});
+      const Floats eager = train(false, two);
+      EXPECT_EQ(train(true, two), eager);
+      if (env::rank() == 0) losses[share ? 1 : 0] = eager;
+    });
+  }
+  EXPECT_EQ(losses[1], losses[0]);
+}
+
 // Products, a norm, an activation and a residual sum in mixed precision, as in a transformer's
 // feed-forward block.
 struct Block : nn::Module<Block> {

@@ -1,0 +1,211 @@
+#include "boxing/device_route.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "boxing/comm/device_communicator.h"
+#include "boxing/device_boxes.h"
+#include "boxing/run_route.h"
+#include "boxing/transfer_log.h"
+#include "core/context.h"
+#include "core/device/cuda_error.h"
+#include "core/device/cuda_launch.h"
+#include "core/device/device_memory.h"
+
+namespace flow::boxing {
+
+namespace {
+
+// A rank's part before or after a step.
+struct Part {
+  const std::byte* data = nullptr;
+  DeviceType device = DeviceType::kCuda;
+  Ref<Storage> storage = {};  // null: the memory belongs to the caller
+};
+
+Strides dense(const Shape& extents) {
+  return contiguous_strides(extents);
+}
+
+class DeviceRoute {
+ public:
+  DeviceRoute(RankContext& context, const RankRoute& route, Channel channel)
+      : context_(context), host_(context, route, channel) {}
+
+  const Route& route() const { return host_.route(); }
+
+  // `source` and `target` are row-major parts on the device.
+  void run(const KernelContext& ctx, const std::byte* source, std::byte* target) const;
+
+ private:
+  size_t bytes_of(int64_t count) const {
+    return static_cast<size_t>(count) * dtype_size(route().dtype);
+  }
+
+  Ref<Storage> allocate(DeviceType device, int64_t count) const {
+    return device == DeviceType::kCuda ? allocate_storage(context_, device, bytes_of(count))
+                                       : allocate_staging(context_, bytes_of(count));
+  }
+
+  // The part where a step needs it.
+  Part moved(Part part, DeviceType device, int64_t count) const {
+    if (part.device == device) return part;
+    Part result{.device = device, .storage = allocate(device, count)};
+    if (count > 0) {
+      copy_bytes(context_, result.storage->data(), device, part.data, part.device, bytes_of(count));
+    }
+    result.data = result.storage->data();
+    return result;
+  }
+
+  void run_step(const KernelContext& ctx, const RankStep& step, DeviceCommunicator* group,
+                const std::byte* source, std::byte* target, int64_t position,
+                const Fingerprint& what) const;
+  void all_reduce(const KernelContext& ctx, const RankStep& step, DeviceCommunicator& group,
+                  const std::byte* source, std::byte* target, int64_t position,
+                  const Fingerprint& what) const;
+
+  RankContext& context_;
+  BoundRoute host_;  // for steps whose data goes through host memory
+};
+
+void DeviceRoute::run(const KernelContext& ctx, const std::byte* source, std::byte* target) const {
+  const RankRoute& own = host_.rank_route();
+  if (own.steps.empty()) {
+    if (!own.copies_all || own.count == 0) return;
+    FLOW_CUDA_CALL(cudaMemcpyAsync(target, source, bytes_of(own.count), cudaMemcpyDeviceToDevice,
+                                   cuda::stream_of(ctx)));
+    return;
+  }
+  const Fingerprint what = host_.fingerprint(ctx.site);
+  Part now{.data = source};
+  for (size_t i = 0; i < own.steps.size(); ++i) {
+    const RankStep& step = own.steps[i];
+    const bool is_last = i + 1 == own.steps.size();
+    Communicator* const group = host_.group_of_step(i);
+    DeviceCommunicator* const there =
+        group != nullptr ? device_communicator_for(context_, *group, what) : nullptr;
+    const bool is_staged = group != nullptr ? there == nullptr : now.device == DeviceType::kCpu;
+    const DeviceType device = is_staged ? DeviceType::kCpu : DeviceType::kCuda;
+    if (!step.group.empty()) now = moved(std::move(now), device, step.source_count);
+    Part next{.device = device};
+    std::byte* out = target;
+    if (is_staged || !is_last) {
+      next.storage = allocate(device, step.target_count);
+      out = next.storage->data();
+    }
+    next.data = out;
+    if (step.group.empty()) {
+      // This rank takes no part, and holds nothing before or after the step.
+    } else if (is_staged) {
+      host_.run_step(i, now.data, out, ctx.site);
+    } else {
+      run_step(ctx, step, there, now.data, out, group != nullptr ? group->position() : 0, what);
+    }
+    if (is_last && is_staged && step.target_count > 0) {
+      copy_bytes(context_, target, DeviceType::kCuda, out, DeviceType::kCpu,
+                 bytes_of(step.target_count));
+    }
+    now = std::move(next);
+  }
+}
+
+void DeviceRoute::run_step(const KernelContext& ctx, const RankStep& step,
+                           DeviceCommunicator* group, const std::byte* source, std::byte* target,
+                           int64_t position, const Fingerprint& what) const {
+  const DType dtype = route().dtype;
+  const auto size = static_cast<int64_t>(dtype_size(dtype));
+  if (step.kind == RouteStepKind::kAllReduce) {
+    return all_reduce(ctx, step, *group, source, target, position, what);
+  }
+  if (step.fills) fill_device_neutral(ctx, dtype, step.fill_op, target, step.target_count);
+  std::vector<const std::byte*> parts{source};
+  if (group != nullptr) {
+    const auto all = group->open(source, what);
+    parts.assign(all.begin(), all.end());
+  }
+  std::vector<const std::byte*> sources;
+  for (const BoxCopy& copy : step.copies) {
+    sources.clear();
+    for (const int64_t member : copy.members) {
+      sources.push_back(parts[group != nullptr ? static_cast<size_t>(member) : 0] +
+                        copy.source_offset * size);
+    }
+    std::byte* const out = target + copy.target_offset * size;
+    if (sources.size() <= 1) {
+      copy_device_box(ctx, copy.extents, copy.source_strides,
+                      sources.empty() ? source + copy.source_offset * size : sources[0],
+                      copy.target_strides, out, dtype);
+    } else {
+      reduce_device_box(ctx, copy.extents, copy.source_strides, copy.target_strides, dtype,
+                        step.source_op, sources, out);
+    }
+  }
+  if (group != nullptr) group->close(what);
+}
+
+// Each member reduces its own chunk and then copies the chunks of the others. A small result is
+// reduced by every member, which saves a meeting.
+void DeviceRoute::all_reduce(const KernelContext& ctx, const RankStep& step,
+                             DeviceCommunicator& group, const std::byte* source, std::byte* target,
+                             int64_t position, const Fingerprint& what) const {
+  constexpr int64_t kWhole = 64 << 10;  // bytes that a member reads
+  const DType dtype = route().dtype;
+  const auto size = static_cast<int64_t>(dtype_size(dtype));
+  const int64_t count = step.target_count;
+  const auto members = static_cast<int64_t>(step.group.size());
+  const auto reduce = [&](std::span<const std::byte* const> parts, Range range) {
+    if (range.size == 0) return;
+    std::vector<const std::byte*> sources;
+    for (const std::byte* part : parts)
+      sources.push_back(part + range.begin * size);
+    const Shape extents{range.size};
+    reduce_device_box(ctx, extents, dense(extents), dense(extents), dtype, step.source_op, sources,
+                      target + range.begin * size);
+  };
+  const auto parts = group.open(source, what);
+  if (count * size * members <= kWhole) {
+    reduce(parts, {0, count});
+    return group.close(what);
+  }
+  reduce(parts, balanced_part(count, members, position));
+  const auto reduced = group.open(target, what);
+  for (int64_t i = 0; i < members; ++i) {
+    const Range range = balanced_part(count, members, i);
+    if (i == position || range.size == 0) continue;
+    FLOW_CUDA_CALL(cudaMemcpyAsync(
+        target + range.begin * size, reduced[static_cast<size_t>(i)] + range.begin * size,
+        bytes_of(range.size), cudaMemcpyDeviceToDevice, cuda::stream_of(ctx)));
+  }
+  group.close(what);
+}
+
+void run_device_route(const KernelContext& ctx) {
+  const auto& route = ctx.state_as<DeviceRoute>();
+  const TensorView& input = ctx.in(0);
+  const std::byte* source = input.data;
+  Ref<Storage> packed;
+  if (source != nullptr && !input.meta->is_contiguous) {
+    const Shape& shape = input.meta->local_shape;
+    packed = ctx.scratch(input.meta->local_bytes());
+    copy_device_box(ctx, shape, input.meta->strides, source, dense(shape), packed->data(),
+                    input.meta->dtype);
+    source = packed->data();
+  }
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  route.run(ctx, source, ctx.out(0).data);
+  if (route.route().steps.empty()) return;
+  const std::chrono::duration<double, std::micro> took = Clock::now() - start;
+  ctx.rank.slot<TransferLog>().add(user_site(ctx.site), route.route(), took.count());
+}
+
+}  // namespace
+
+KernelChoice bind_device_route(RankContext& context, const RankRoute& route, Channel channel) {
+  return {run_device_route, std::make_shared<const DeviceRoute>(context, route, channel)};
+}
+
+}  // namespace flow::boxing

@@ -1,0 +1,141 @@
+// Redistributions among ranks that share a device: by pointers and events, with the bits of host
+// memory.
+#include <functional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "boxing/ranks/run_ranks.h"
+#include "boxing/redistribute.h"
+#include "boxing/redistribute_op.h"
+#include "core/context.h"
+#include "core/dispatch.h"
+#include "core/error.h"
+#include "eager/runtime.h"
+#include "nn/flow.h"
+#include "tests/cuda/cuda_fixture.h"
+
+namespace flow {
+
+namespace {
+
+class CudaExchange : public CudaFixture {};
+
+// The values of this rank's part; empty on ranks that have none.
+std::vector<double> part_of(const Tensor& x) {
+  if (!x.placement().contains(env::rank())) return {};
+  return cast(x.to_local().to("cpu"), float64).contiguous().to_vector<double>();
+}
+
+// Ranks that share device 0, however many devices there are.
+void share_a_device(int64_t count, const std::function<void()>& body) {
+  run_ranks(count, [&] {
+    cuda::set_device(0);
+    body();
+  });
+}
+
+Placement on_cuda(const Placement& placement) {
+  return {DeviceType::kCuda, placement.shape(), placement.ranks()};
+}
+
+Tensor random_part(const Shape& local, DType dtype) {
+  return cast(randn(local) * 100, dtype);
+}
+
+// From random parts in each layout to each other one, with the sums of host memory.
+TEST_F(CudaExchange, RanksOfOneDeviceHoldWhatRanksInHostMemoryHold) {
+  share_a_device(4, [] {
+    const auto expect_same = [](const Tensor& x, const Placement& placement, const NdSbp& to) {
+      const Tensor expected = x.to_global({.placement = placement, .sbp = to});
+      const Tensor actual = x.to("cuda").to_global({.placement = on_cuda(placement), .sbp = to});
+      EXPECT_EQ(actual.device(), DeviceType::kCuda);
+      EXPECT_EQ(part_of(actual), part_of(expected))
+          << x.meta() << " to " << to << " on " << placement << ", rank " << env::rank();
+    };
+    const Placement three("cpu", {0, 1, 2}), two("cpu", {3, 1});
+    const Placement square("cpu", {{0, 1}, {2, 3}});
+    for (const DType dtype : {float32, bfloat16, float16, int32, float64}) {
+      for (const Sbp from :
+           {sbp::split(0), sbp::split(1), sbp::broadcast, sbp::partial_sum, sbp::partial_max}) {
+        const Tensor x =
+            from.is_partial()
+                ? random_part({5, 7}, dtype).to_global({.placement = three, .sbp = from})
+                : cast(randn({5, 7}, {.placement = three, .sbp = from}) * 100, dtype);
+        for (const Sbp to :
+             {sbp::split(0), sbp::split(1), sbp::broadcast, sbp::partial_sum, sbp::partial_min}) {
+          expect_same(x, three, to);
+          expect_same(x, two, to);
+        }
+      }
+      const Tensor x =
+          random_part({4, 3}, dtype)
+              .to_global({.placement = square, .sbp = {sbp::partial_sum, sbp::split(1)}});
+      for (const NdSbp& to :
+           {NdSbp{sbp::split(0), sbp::split(0)}, NdSbp{sbp::broadcast, sbp::split(1)},
+            NdSbp{sbp::split(1), sbp::partial_sum}, NdSbp{sbp::broadcast, sbp::broadcast}})
+        expect_same(x, square, to);
+    }
+  });
+}
+
+// Large sums are reduced in chunks, one by each rank.
+TEST_F(CudaExchange, RanksOfOneDeviceAddLargeTensorsInTheOrderOfHostMemory) {
+  share_a_device(3, [] {
+    const Placement three("cpu", {0, 1, 2});
+    for (const DType dtype : {float32, bfloat16}) {
+      const Tensor x =
+          random_part({211, 307}, dtype).to_global({.placement = three, .sbp = sbp::partial_sum});
+      EXPECT_EQ(part_of(x.to("cuda").to_global({.sbp = sbp::broadcast})),
+                part_of(x.to_global({.sbp = sbp::broadcast})));
+      const Tensor there = x.to("cuda");
+      EXPECT_EQ(part_of(dispatch(boxing::kAllReduceMean, {&there}, Site::here())),
+                part_of(dispatch(boxing::kAllReduceMean, {&x}, Site::here())));
+      EXPECT_EQ(part_of(there.transpose(0, 1).to_global({.sbp = sbp::split(0)})),
+                part_of(x.transpose(0, 1).to_global({.sbp = sbp::split(0)})));
+    }
+  });
+}
+
+TEST_F(CudaExchange, RanksOfOneDeviceFindCallsThatDiffer) {
+  EXPECT_THROW(
+      share_a_device(2,
+                     [] {
+                       const Tensor x = randn({3}).to("cuda").to_global(
+                           {.placement = Placement("cuda", {0, 1}), .sbp = sbp::partial_sum});
+                       const bool is_first = env::rank() == 0;
+                       x.to_global({.sbp = is_first ? sbp::broadcast : sbp::split(0)});
+                     }),
+      DistributedError);
+}
+
+void train_in_data_parallel() {
+  const auto train = [](const char* device) {
+    manual_seed(2);
+    nn::Linear net(6, 3);
+    net.to(device);
+    nn::parallel::DistributedDataParallel<nn::Linear> ddp(net);
+    optim::SGD sgd(net.parameters(), {.lr = 0.1});
+    std::vector<double> losses;
+    for (int step = 0; step < 3; ++step) {
+      const Tensor loss = mse_loss(ddp(randn({4, 6}).to(device)), zeros({4, 3}).to(device));
+      sgd.zero_grad();
+      loss.backward();
+      sgd.step();
+      losses.push_back(loss.item());
+    }
+    return losses;
+  };
+  const std::vector<double> expected = train("cpu");
+  const std::vector<double> actual = train("cuda");
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(actual[i], expected[i], 1e-5 * expected[i]);
+}
+
+TEST_F(CudaExchange, RanksOfOneDeviceTrainInDataParallelAsInHostMemory) {
+  share_a_device(2, train_in_data_parallel);
+}
+
+}  // namespace
+
+}  // namespace flow

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "boxing/comm/device_collectives.h"
 #include "boxing/comm/device_communicator.h"
 #include "boxing/device_boxes.h"
 #include "boxing/run_route.h"
@@ -61,11 +62,7 @@ class DeviceRoute {
   }
 
   void run_step(const KernelContext& ctx, const RankStep& step, DeviceCommunicator* group,
-                const std::byte* source, std::byte* target, int64_t position,
-                const Fingerprint& what) const;
-  void all_reduce(const KernelContext& ctx, const RankStep& step, DeviceCommunicator& group,
-                  const std::byte* source, std::byte* target, int64_t position,
-                  const Fingerprint& what) const;
+                const std::byte* source, std::byte* target, const Fingerprint& what) const;
 
   RankContext& context_;
   BoundRoute host_;  // for steps whose data goes through host memory
@@ -99,10 +96,13 @@ void DeviceRoute::run(const KernelContext& ctx, const std::byte* source, std::by
     next.data = out;
     if (step.group.empty()) {
       // This rank takes no part, and holds nothing before or after the step.
+    } else if (step.kind == RouteStepKind::kAllReduce && !is_staged) {
+      device_collectives_for(context_, *group)
+          .all_reduce(now.data, out, step.target_count, route().dtype, step.source_op, what);
     } else if (is_staged) {
       host_.run_step(i, now.data, out, ctx.site);
     } else {
-      run_step(ctx, step, there, now.data, out, group != nullptr ? group->position() : 0, what);
+      run_step(ctx, step, there, now.data, out, what);
     }
     if (is_last && is_staged && step.target_count > 0) {
       copy_bytes(context_, target, DeviceType::kCuda, out, DeviceType::kCpu,
@@ -114,17 +114,15 @@ void DeviceRoute::run(const KernelContext& ctx, const std::byte* source, std::by
 
 void DeviceRoute::run_step(const KernelContext& ctx, const RankStep& step,
                            DeviceCommunicator* group, const std::byte* source, std::byte* target,
-                           int64_t position, const Fingerprint& what) const {
+                           const Fingerprint& what) const {
   const DType dtype = route().dtype;
   const auto size = static_cast<int64_t>(dtype_size(dtype));
-  if (step.kind == RouteStepKind::kAllReduce) {
-    return all_reduce(ctx, step, *group, source, target, position, what);
-  }
   if (step.fills) fill_device_neutral(ctx, dtype, step.fill_op, target, step.target_count);
   std::vector<const std::byte*> parts{source};
   if (group != nullptr) {
-    const auto all = group->open(source, what);
-    parts.assign(all.begin(), all.end());
+    parts.clear();
+    for (const DeviceCommunicator::Part& part : group->open({.source = source}, what))
+      parts.push_back(part.source);
   }
   std::vector<const std::byte*> sources;
   for (const BoxCopy& copy : step.copies) {
@@ -144,42 +142,6 @@ void DeviceRoute::run_step(const KernelContext& ctx, const RankStep& step,
     }
   }
   if (group != nullptr) group->close(what);
-}
-
-// Each member reduces its own chunk and then copies the chunks of the others. A small result is
-// reduced by every member, which saves a meeting.
-void DeviceRoute::all_reduce(const KernelContext& ctx, const RankStep& step,
-                             DeviceCommunicator& group, const std::byte* source, std::byte* target,
-                             int64_t position, const Fingerprint& what) const {
-  constexpr int64_t kWhole = 64 << 10;  // bytes that a member reads
-  const DType dtype = route().dtype;
-  const auto size = static_cast<int64_t>(dtype_size(dtype));
-  const int64_t count = step.target_count;
-  const auto members = static_cast<int64_t>(step.group.size());
-  const auto reduce = [&](std::span<const std::byte* const> parts, Range range) {
-    if (range.size == 0) return;
-    std::vector<const std::byte*> sources;
-    for (const std::byte* part : parts)
-      sources.push_back(part + range.begin * size);
-    const Shape extents{range.size};
-    reduce_device_box(ctx, extents, dense(extents), dense(extents), dtype, step.source_op, sources,
-                      target + range.begin * size);
-  };
-  const auto parts = group.open(source, what);
-  if (count * size * members <= kWhole) {
-    reduce(parts, {0, count});
-    return group.close(what);
-  }
-  reduce(parts, balanced_part(count, members, position));
-  const auto reduced = group.open(target, what);
-  for (int64_t i = 0; i < members; ++i) {
-    const Range range = balanced_part(count, members, i);
-    if (i == position || range.size == 0) continue;
-    FLOW_CUDA_CALL(cudaMemcpyAsync(
-        target + range.begin * size, reduced[static_cast<size_t>(i)] + range.begin * size,
-        bytes_of(range.size), cudaMemcpyDeviceToDevice, cuda::stream_of(ctx)));
-  }
-  group.close(what);
 }
 
 void run_device_route(const KernelContext& ctx) {

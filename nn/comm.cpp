@@ -24,7 +24,9 @@ using internal::Communicator;
 using internal::Counts;
 using internal::data;
 using internal::Fingerprint;
+using internal::group_for;
 using internal::group_of;
+using internal::like;
 using internal::member_of;
 using internal::reduce_op;
 using internal::rows_to_send;
@@ -68,8 +70,8 @@ struct AllReduce : Function<AllReduce> {
                         Site site) {
     check(x, "comm::all_reduce", site);
     const Tensor source = x.contiguous();
-    Tensor y = empty(x.shape(), {.dtype = x.dtype()});
-    group_of(options.ranks)
+    Tensor y = empty(x.shape(), like(x));
+    group_for(x, group_of(options.ranks))
         .all_reduce(data(source), data(y), x.numel(), x.dtype(), reduce_op(options.op),
                     call("comm::all_reduce", x.shape(), x.dtype(), site));
     ctx.set(options);
@@ -110,10 +112,10 @@ struct Reduce : Function<Reduce> {
     check(x, "comm::reduce", site);
     Communicator& group = group_of(options.ranks);
     const Tensor source = x.contiguous();
-    Tensor y = zeros(x.shape(), {.dtype = x.dtype()});
-    group.reduce(data(source), data(y), x.numel(), x.dtype(), reduce_op(options.op),
-                 member_of(group, options.root, "comm::reduce"),
-                 call("comm::reduce", x.shape(), x.dtype(), site));
+    Tensor y = zeros(x.shape(), like(x));
+    group_for(x, group).reduce(data(source), data(y), x.numel(), x.dtype(), reduce_op(options.op),
+                               member_of(group, options.root, "comm::reduce"),
+                               call("comm::reduce", x.shape(), x.dtype(), site));
     ctx.set(options);
     return y;
   }
@@ -130,9 +132,9 @@ struct Broadcast : Function<Broadcast> {
     check(x, "comm::broadcast", site);
     Communicator& group = group_of(options.ranks);
     Tensor y = x.contiguous().clone();
-    group.broadcast(data(y), y.numel() * static_cast<int64_t>(y.element_size()),
-                    member_of(group, options.root, "comm::broadcast"),
-                    call("comm::broadcast", x.shape(), x.dtype(), site));
+    group_for(x, group).broadcast(data(y), y.numel() * static_cast<int64_t>(y.element_size()),
+                                  member_of(group, options.root, "comm::broadcast"),
+                                  call("comm::broadcast", x.shape(), x.dtype(), site));
     ctx.set(options);
     return y;
   }
@@ -155,10 +157,10 @@ struct ReduceScatter : Function<ReduceScatter> {
     Communicator& group = group_of(options.ranks);
     const Tensor source = x.contiguous();
     const int64_t mine = options.rows[static_cast<size_t>(group.position())];
-    Tensor y = empty(with_rows(x.shape(), mine), {.dtype = x.dtype()});
-    group.reduce_scatter(data(source), data(y), scaled(options.rows, elements_per_row(x.shape())),
-                         x.dtype(), reduce_op(options.op),
-                         call("comm::reduce_scatter", x.shape(), x.dtype(), site));
+    Tensor y = empty(with_rows(x.shape(), mine), like(x));
+    group_for(x, group).reduce_scatter(
+        data(source), data(y), scaled(options.rows, elements_per_row(x.shape())), x.dtype(),
+        reduce_op(options.op), call("comm::reduce_scatter", x.shape(), x.dtype(), site));
     ctx.set(options);
     return y;
   }
@@ -177,9 +179,10 @@ struct AllGather : Function<AllGather> {
     const Counts rows = exchange_rows(group, x, "comm::all_gather", site);
     const int64_t row_bytes = elements_per_row(x.shape()) * static_cast<int64_t>(x.element_size());
     const Tensor source = x.contiguous();
-    Tensor y = empty(with_rows(x.shape(), total(rows)), {.dtype = x.dtype()});
-    group.all_gather(data(source), data(y), scaled(rows, row_bytes),
-                     call("comm::all_gather", without_rows(x.shape()), x.dtype(), site));
+    Tensor y = empty(with_rows(x.shape(), total(rows)), like(x));
+    group_for(x, group).all_gather(
+        data(source), data(y), scaled(rows, row_bytes),
+        call("comm::all_gather", without_rows(x.shape()), x.dtype(), site));
     ctx.set(RowsCall{.rows = rows, .ranks = ranks});
     return y;
   }
@@ -211,12 +214,12 @@ struct Scatter : Function<Scatter> {
     group.broadcast(plan.data(), static_cast<int64_t>(plan.size() * sizeof(int64_t)), root, what);
     const Shape whole(std::span<const int64_t>(plan).subspan(1, static_cast<size_t>(plan[0])));
     const Counts parts(plan.begin() + 1 + kMaxDims, plan.end());
-    Tensor y =
-        empty(with_rows(whole, parts[static_cast<size_t>(group.position())]), {.dtype = x.dtype()});
+    Tensor y = empty(with_rows(whole, parts[static_cast<size_t>(group.position())]), like(x));
     const Tensor source = x.contiguous();
-    group.scatter(data(source), data(y),
-                  scaled(parts, elements_per_row(whole) * static_cast<int64_t>(x.element_size())),
-                  root, what);
+    group_for(x, group).scatter(
+        data(source), data(y),
+        scaled(parts, elements_per_row(whole) * static_cast<int64_t>(x.element_size())), root,
+        what);
     RootCall kept = options;
     kept.shape = x.shape();
     ctx.set(kept);
@@ -227,7 +230,7 @@ struct Scatter : Function<Scatter> {
     const auto& options = ctx.get<RootCall>();
     Tensor dx = gather(dy[0], options.root, {options.ranks});
     // The values passed by other members than the root were ignored, so their gradient is 0.
-    if (env::rank() != options.root) dx = zeros(options.shape, {.dtype = dy[0].dtype()});
+    if (env::rank() != options.root) dx = zeros(options.shape, like(dy[0]));
     return {dx, Tensor(), Tensor(), Tensor()};
   }
 };
@@ -240,10 +243,10 @@ struct Gather : Function<Gather> {
     const Counts rows = exchange_rows(group, x, "comm::gather", site);
     const bool is_root = group.position() == root;
     const Tensor source = x.contiguous();
-    Tensor y = empty(with_rows(x.shape(), is_root ? total(rows) : 0), {.dtype = x.dtype()});
+    Tensor y = empty(with_rows(x.shape(), is_root ? total(rows) : 0), like(x));
     const int64_t row_bytes = elements_per_row(x.shape()) * static_cast<int64_t>(x.element_size());
-    group.gather(data(source), data(y), scaled(rows, row_bytes), root,
-                 call("comm::gather", without_rows(x.shape()), x.dtype(), site));
+    group_for(x, group).gather(data(source), data(y), scaled(rows, row_bytes), root,
+                               call("comm::gather", without_rows(x.shape()), x.dtype(), site));
     ctx.set(std::pair(options, rows));
     return y;
   }
@@ -266,9 +269,9 @@ struct AllToAll : Function<AllToAll> {
     group.all_to_all(sent.data(), one, received.data(), one, what);
     const int64_t row_bytes = elements_per_row(x.shape()) * static_cast<int64_t>(x.element_size());
     const Tensor source = x.contiguous();
-    Tensor y = empty(with_rows(x.shape(), total(received)), {.dtype = x.dtype()});
-    group.all_to_all(data(source), scaled(sent, row_bytes), data(y), scaled(received, row_bytes),
-                     what);
+    Tensor y = empty(with_rows(x.shape(), total(received)), like(x));
+    group_for(x, group).all_to_all(data(source), scaled(sent, row_bytes), data(y),
+                                   scaled(received, row_bytes), what);
     ctx.set(AllToAllOptions{.rows = received, .ranks = options.ranks});
     return y;
   }

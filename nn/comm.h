@@ -6,7 +6,9 @@
 // members; an empty list means all ranks. Roots and peers are ranks of the world. If members differ
 // in op, dtype, root or shape (except for the number of rows where that may differ, see below), all
 // of them throw DistributedError. Global tensors are InvalidArgument; use to_global to move them.
-// Calls in a traced graph, and tensors outside host memory, are Unsupported.
+// Calls in a traced graph are Unsupported. The tensors of a call are all in host memory or all on
+// devices. On devices, calls return when their work is queued if the ranks are threads that share a
+// device; other data, and messages, go through pinned host memory. Sums have the same bits.
 //
 //   flow::Tensor mean = flow::comm::all_reduce(x) / flow::env::world_size();
 #pragma once

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "boxing/comm/comm_thread.h"
+#include "boxing/comm/device_collectives.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/tensor_impl.h"
@@ -27,6 +28,11 @@ Communicator& group_of(const Ranks& ranks, Channel channel) {
                        : boxing::communicator_for(context, ranks, channel);
 }
 
+Communicator& group_for(const Tensor& x, Communicator& group) {
+  if (x.device() == DeviceType::kCpu) return group;
+  return boxing::device_collectives_for(*thread_state().context, group);
+}
+
 int64_t member_of(const Communicator& group, int64_t rank, const char* op) {
   const auto found = std::find(group.ranks().begin(), group.ranks().end(), rank);
   if (found == group.ranks().end()) {
@@ -45,11 +51,6 @@ void check(const Tensor& x, const char* op, Site site) {
   if (!x.impl().storage) {
     throw Unsupported(str("[", op, "] cannot be part of a graph; received ", x.meta(),
                           "; use global tensors there"),
-                      site);
-  }
-  if (x.device() != DeviceType::kCpu) {
-    throw Unsupported(str("[", op, "] x must be in host memory; received ", x.meta(),
-                          "; move it with x.to(\"cpu\")"),
                       site);
   }
 }
@@ -90,6 +91,10 @@ Counts rows_to_send(const Tensor& x, const AllToAllOptions& options, const Commu
 
 std::byte* data(const Tensor& x) {
   return x.impl().data();
+}
+
+TensorOptions like(const Tensor& x) {
+  return {.dtype = x.dtype(), .device = std::string(device_type_name(x.device()))};
 }
 
 Fingerprint call(const char* op, const Shape& shape, DType dtype, Site site) {

@@ -25,8 +25,11 @@ Communicator& group_of(const Ranks& ranks, Channel channel);
 // The position of `rank` in the group; InvalidArgument if it is not a member.
 int64_t member_of(const Communicator& group, int64_t rank, const char* op);
 
-// Throw InvalidArgument for a global tensor and Unsupported in a traced graph or outside host
-// memory. check_rows also throws InvalidArgument for a tensor without dims.
+// The communicator of `group` for the data of x: `group` itself, or the one for x's device.
+Communicator& group_for(const Tensor& x, Communicator& group);
+
+// Throw InvalidArgument for a global tensor and Unsupported in a traced graph. check_rows also
+// throws InvalidArgument for a tensor without dims.
 void check(const Tensor& x, const char* op, Site site);
 void check_rows(const Tensor& x, const char* op, Site site);
 
@@ -38,6 +41,9 @@ Counts rows_to_send(const Tensor& x, const AllToAllOptions& options, const Commu
                     Site site);
 
 std::byte* data(const Tensor& x);
+
+// For new tensors on the device of x with its dtype.
+TensorOptions like(const Tensor& x);
 
 Fingerprint call(const char* op, const Shape& shape, DType dtype, Site site);
 

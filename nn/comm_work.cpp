@@ -21,6 +21,7 @@ using internal::check_rows;
 using internal::Communicator;
 using internal::data;
 using internal::Fingerprint;
+using internal::group_for;
 using internal::group_of;
 using internal::member_of;
 using internal::reduce_op;
@@ -126,7 +127,7 @@ void recv(const TensorArg& x, int64_t from, const MessageOptions& options) {
 
 Work isend(const TensorArg& x, int64_t to, const MessageOptions& options) {
   check(x, "comm::send", x.site());
-  Communicator& group = group_of({});
+  Communicator& group = group_for(x, group_of({}));
   Tensor source = x->detach().contiguous();
   auto transfer = group.isend(data(source), bytes_of(source), to, options.tag,
                               call("comm::send", x->shape(), x->dtype(), x.site()));
@@ -135,7 +136,7 @@ Work isend(const TensorArg& x, int64_t to, const MessageOptions& options) {
 
 Work irecv(const TensorArg& x, int64_t from, const MessageOptions& options) {
   check_target(x, "comm::recv", x.site());
-  Communicator& group = group_of({});
+  Communicator& group = group_for(x, group_of({}));
   auto transfer = group.irecv(data(x), bytes_of(x), from, options.tag,
                               call("comm::recv", x->shape(), x->dtype(), x.site()));
   return Work(std::make_unique<TransferWork>(group, std::move(transfer), x));
@@ -143,7 +144,7 @@ Work irecv(const TensorArg& x, int64_t from, const MessageOptions& options) {
 
 Work all_reduce_async_(const TensorArg& x, const ReductionOptions& options) {
   check_target(x, "comm::all_reduce_async_", x.site());
-  Communicator& group = group_of(options.ranks, Channel::kBackground);
+  Communicator& group = group_for(x, group_of(options.ranks, Channel::kBackground));
   const Tensor& target = x;
   const Fingerprint what = call("comm::all_reduce_async_", x->shape(), x->dtype(), x.site());
   const auto op = reduce_op(options.op);

@@ -193,6 +193,7 @@ class Communicator {
 
   // Collective: every member publishes `bytes` bytes at `source` and gets the pointers of all
   // members in group order. They are valid until the member calls close(), which is collective too.
+  // If what.collective is set, it names the collective of which this is a part.
   virtual std::span<const std::byte* const> open(const void* source, int64_t bytes,
                                                  const Fingerprint& what);
   virtual void close();

@@ -66,30 +66,29 @@ class PointersAndEvents final : public DeviceCommunicator {
       EventPool::instance().give_back(device_.index(), event);
   }
 
-  std::span<const std::byte* const> open(const std::byte* source,
-                                         const Fingerprint& what) override {
-    meet(source, what);
+  std::span<const Part> open(const Part& own, const Fingerprint& what) override {
+    meet(own, what);
     for (size_t i = 0; i < notes_.size(); ++i)
-      published_[i] = notes_[i].source;
+      published_[i] = notes_[i].part;
     return published_;
   }
 
-  void close(const Fingerprint& what) override { meet(nullptr, what); }
+  void close(const Fingerprint& what) override { meet({}, what); }
 
  private:
   struct Note {
-    const std::byte* source;
+    Part part;
     cudaEvent_t queued;  // follows the member's work
   };
 
   // An event is recorded again after four meetings. By then every member has passed it to its
   // stream, because it comes to a meeting only after it has done so for the one before.
-  void meet(const std::byte* source, const Fingerprint& what) {
+  void meet(const Part& part, const Fingerprint& what) {
     device_.make_current();
     const cudaEvent_t event = events_[next_];
     next_ = (next_ + 1) % events_.size();
     FLOW_CUDA_CALL(cudaEventRecord(event, device_.compute_stream()));
-    const Note own{source, event};
+    const Note own{part, event};
     const auto shown =
         group_.open(&own, static_cast<int64_t>(sizeof(own)), what);  // in host memory
     for (size_t i = 0; i < notes_.size(); ++i)
@@ -106,7 +105,7 @@ class PointersAndEvents final : public DeviceCommunicator {
   std::array<cudaEvent_t, 4> events_{};
   size_t next_ = 0;
   std::vector<Note> notes_;
-  std::vector<const std::byte*> published_;
+  std::vector<Part> published_;
 };
 
 // The rank's device communicators; null where the members cannot have one.

@@ -23,11 +23,18 @@ class DeviceCommunicator {
   DeviceCommunicator(const DeviceCommunicator&) = delete;
   DeviceCommunicator& operator=(const DeviceCommunicator&) = delete;
 
-  // Collective. Publishes `source` and returns the pointers of all members in group order, valid
-  // until the next call. Work that the rank queues from now on, on its compute stream, runs after
-  // all work that the members had queued on theirs, so it may read what they publish.
-  virtual std::span<const std::byte* const> open(const std::byte* source,
-                                                 const Fingerprint& what) = 0;
+  // What a member publishes; what it does not need is null.
+  struct Part {
+    const std::byte* source = nullptr;  // in device memory
+    std::byte* target = nullptr;        // in device memory
+    const int64_t* counts = nullptr;    // in host memory
+  };
+
+  // Collective. Returns what the members publish, in group order, valid until the next call. Work
+  // that the rank queues from now on, on its compute stream, runs after all work that the members
+  // had queued on theirs, so it may read their memory. If what.collective is set, members that call
+  // different collectives get an error.
+  virtual std::span<const Part> open(const Part& own, const Fingerprint& what) = 0;
   // Collective. Work that the rank queues from now on runs after what the other members had queued,
   // so it may overwrite or free what it published.
   virtual void close(const Fingerprint& what) = 0;

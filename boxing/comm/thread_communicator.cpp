@@ -97,8 +97,9 @@ class ThreadCommunicator final : public Communicator {
 
   std::span<const std::byte* const> open(const void* source, int64_t bytes,
                                          const Fingerprint& what) override {
+    const bool is_marked = *what.collective != 0;
     begin({.source = static_cast<const std::byte*>(source)}, bytes,
-          mark(what, "exchange", 0, DType::kUInt8));
+          is_marked ? what : mark(what, "exchange", 0, DType::kUInt8));
     for (int64_t peer = 0; peer < size(); ++peer)
       opened_[static_cast<size_t>(peer)] = source_of(peer);
     return opened_;

@@ -63,6 +63,9 @@ class DeviceRoute {
 
   void run_step(const KernelContext& ctx, const RankStep& step, DeviceCommunicator* group,
                 const std::byte* source, std::byte* target, const Fingerprint& what) const;
+  // A step whose data is packed, exchanged and unpacked.
+  void exchange(const KernelContext& ctx, const RankStep& step, Communicator& group,
+                const std::byte* source, std::byte* target, const Fingerprint& what) const;
 
   RankContext& context_;
   BoundRoute host_;  // for steps whose data goes through host memory
@@ -84,7 +87,9 @@ void DeviceRoute::run(const KernelContext& ctx, const std::byte* source, std::by
     Communicator* const group = host_.group_of_step(i);
     DeviceCommunicator* const there =
         group != nullptr ? device_communicator_for(context_, *group, what) : nullptr;
-    const bool is_staged = group != nullptr ? there == nullptr : now.device == DeviceType::kCpu;
+    const bool is_staged = group != nullptr
+                               ? there == nullptr && !stays_on_devices(context_, *group, what)
+                               : now.device == DeviceType::kCpu;
     const DeviceType device = is_staged ? DeviceType::kCpu : DeviceType::kCuda;
     if (!step.group.empty()) now = moved(std::move(now), device, step.source_count);
     Part next{.device = device};
@@ -101,6 +106,8 @@ void DeviceRoute::run(const KernelContext& ctx, const std::byte* source, std::by
           .all_reduce(now.data, out, step.target_count, route().dtype, step.source_op, what);
     } else if (is_staged) {
       host_.run_step(i, now.data, out, ctx.site);
+    } else if (group != nullptr && there == nullptr) {
+      exchange(ctx, step, device_collectives_for(context_, *group), now.data, out, what);
     } else {
       run_step(ctx, step, there, now.data, out, what);
     }
@@ -142,6 +149,61 @@ void DeviceRoute::run_step(const KernelContext& ctx, const RankStep& step,
     }
   }
   if (group != nullptr) group->close(what);
+}
+
+void DeviceRoute::exchange(const KernelContext& ctx, const RankStep& step, Communicator& group,
+                           const std::byte* source, std::byte* target,
+                           const Fingerprint& what) const {
+  const DType dtype = route().dtype;
+  const auto size = static_cast<int64_t>(dtype_size(dtype));
+  if (step.fills) fill_device_neutral(ctx, dtype, step.fill_op, target, step.target_count);
+  if (!packs_messages(step) && !step.is_streamed) {
+    if (step.carrier == Carrier::kReduceScatter) {
+      return group.reduce_scatter(source, target, step.part_counts, dtype, step.source_op, what);
+    }
+    std::vector<int64_t> bytes = step.part_counts;
+    for (int64_t& count : bytes)
+      count *= size;
+    return group.all_gather(source, target, bytes, what);
+  }
+  int64_t sent = 0;
+  int64_t received = 0;
+  std::vector<int64_t> starts;  // of each member's data in the received data
+  for (size_t member = 0; member < step.group.size(); ++member) {
+    sent += step.send_bytes[member];
+    starts.push_back(received);
+    received += step.recv_bytes[member];
+  }
+  const auto room = [&](int64_t bytes) {
+    return allocate_storage(context_, DeviceType::kCuda, static_cast<size_t>(bytes));
+  };
+  const Ref<Storage> outgoing = room(sent);
+  const Ref<Storage> incoming = room(received);
+  std::byte* out = outgoing->data();
+  for (size_t member = 0; member < step.group.size(); out += step.send_bytes[member++]) {
+    for (const BoxCopy& pack : step.packed[member]) {
+      copy_device_box(ctx, pack.extents, pack.source_strides, source + pack.source_offset * size,
+                      pack.target_strides, out + pack.target_offset * size, dtype);
+    }
+  }
+  group.all_to_all(outgoing->data(), step.send_bytes, incoming->data(), step.recv_bytes, what);
+  std::vector<const std::byte*> sources;
+  for (size_t i = 0; i < step.unpacked.size(); ++i) {
+    const BoxCopy& unpack = step.unpacked[i];
+    sources.clear();
+    for (size_t k = 0; k < unpack.members.size(); ++k) {
+      sources.push_back(incoming->data() + starts[static_cast<size_t>(unpack.members[k])] +
+                        step.offsets[i][k] * size);
+    }
+    std::byte* const to = target + unpack.target_offset * size;
+    if (sources.size() == 1) {
+      copy_device_box(ctx, unpack.extents, unpack.source_strides, sources[0], unpack.target_strides,
+                      to, dtype);
+    } else {
+      reduce_device_box(ctx, unpack.extents, unpack.source_strides, unpack.target_strides, dtype,
+                        step.source_op, sources, to);
+    }
+  }
 }
 
 void run_device_route(const KernelContext& ctx) {

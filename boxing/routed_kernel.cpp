@@ -143,7 +143,7 @@ KernelChoice bind_route(const KernelQuery& query, const Route& route, Channel ch
   const bool is_on_devices = query.input(0).device == DeviceType::kCuda &&
                              query.output(0).device == DeviceType::kCuda &&
                              (&query.op == &kRedistribute || &query.op == &kAllReduceMean);
-  if (is_on_devices && ranks_share_memory(context)) {
+  if (is_on_devices) {
     KernelChoice choice = bind_device_route(context, own, channel);
     if (choice.fn != nullptr) return choice;
   }

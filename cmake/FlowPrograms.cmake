@@ -62,13 +62,13 @@ include("@PROJECT_SOURCE_DIR@/cmake/add_suites.cmake")
 endfunction()
 
 # flow_add_orders(<test>): the tests of label cuda once more in emulated CUDA, with the blocks and
-# threads of each launch in other orders, and with libraries that do less: without cuDNN, and with
-# a cuBLASLt that refuses the algorithms it proposes.
+# threads of each launch in other orders, and with libraries that do less: without cuDNN and NCCL, and
+# with a cuBLASLt that refuses the algorithms it proposes.
 function(flow_add_orders name)
   if(NOT FLOW_CUDA_EMULATED)
     return()
   endif()
-  set(libraries_reversed "CUDA_EMULATOR_MISSING=libcudnn")
+  set(libraries_reversed "CUDA_EMULATOR_MISSING=libcudnn,libnccl")
   set(libraries_random "CUDA_EMULATOR_REFUSED_ALGORITHMS=100")
   foreach(order reversed random)
     add_test(NAME ${name}.${order} COMMAND ${name} --gtest_brief=1)

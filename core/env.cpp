@@ -27,8 +27,11 @@ constexpr std::array kVariables = {
     EnvVariable{
         "FLOW_CUDA_DETERMINISTIC", "1",
         "0: kernels may add in an order that changes from run to run, where that is faster"},
-    EnvVariable{"FLOW_CUDA_LIBS", "",
-                "folders, separated by colons, in which cuBLAS and cuDNN are looked for first"},
+    EnvVariable{
+        "FLOW_CUDA_LIBS", "",
+        "folders, separated by colons, in which cuBLAS, cuDNN and NCCL are looked for first"},
+    EnvVariable{"FLOW_FAST_REDUCE", "0",
+                "1: NCCL adds in its own order, which is faster and gives other bits"},
     EnvVariable{
         "FLOW_FUSE_LEAST_ELEMENTS", "8192",
         "the fewest elements of a tensor whose elementwise ops compiled steps fuse; smaller "

@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "boxing/comm/device_communicator.h"
+#include "boxing/comm/nccl_group.h"
 #include "boxing/device_boxes.h"
 #include "core/context.h"
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
 #include "core/device/device_memory.h"
+#include "core/env.h"
 #include "core/error.h"
 #include "core/tensor_meta.h"
 
@@ -41,6 +43,10 @@ class DeviceCollectives final : public Communicator {
  public:
   DeviceCollectives(RankContext& rank, Communicator& group)
       : Communicator(group.ranks(), group.position()), rank_(rank), group_(group) {}
+
+  bool stays_on_devices(const Fingerprint& what) {
+    return shared(what) != nullptr || nccl(what) != nullptr;
+  }
 
   void barrier(const Fingerprint& what) override { group_.barrier(what); }
 
@@ -80,6 +86,35 @@ class DeviceCollectives final : public Communicator {
   DeviceCommunicator* shared(const Fingerprint& what) {
     return device_communicator_for(rank_, group_, what);
   }
+
+  // ---- by NCCL
+
+  using Send = std::span<const std::byte>;
+  using Receive = std::span<std::byte>;
+
+  // Null if the members cannot have it. Collective at the first call, which must follow a shared()
+  // that is null.
+  NcclGroup* nccl(const Fingerprint& what) {
+    if (!has_asked_for_nccl_) nccl_ = make_nccl_group(rank_, group_, what);
+    has_asked_for_nccl_ = true;
+    return nccl_.get();
+  }
+
+  // The members meet and compare their calls.
+  void agree(Fingerprint call) {
+    call.known_hash = call.hash();
+    group_.barrier(call);
+  }
+
+  // Every member reduces its range of all sources into `target`, in group order. Range i has
+  // counts[i] elements.
+  void reduce_ranges(NcclGroup& nccl, const std::byte* source, std::byte* target,
+                     std::span<const int64_t> counts, DType dtype, ReduceOp op,
+                     const Fingerprint& what);
+  // The root receives what all members have, in group order; all members do if `root` is negative.
+  // Member i has bytes[i] bytes at `own`.
+  void send_parts(NcclGroup& nccl, const std::byte* own, std::byte* target,
+                  std::span<const int64_t> bytes, int64_t root, const Fingerprint& what);
 
   // ---- through pinned host memory
 
@@ -134,6 +169,9 @@ class DeviceCollectives final : public Communicator {
 
   RankContext& rank_;
   Communicator& group_;
+  std::unique_ptr<NcclGroup> nccl_;
+  bool has_asked_for_nccl_ = false;
+  const bool is_fast_ = env_flag("FLOW_FAST_REDUCE");
 };
 
 const std::byte* read_at(const void* data) {
@@ -144,12 +182,84 @@ std::byte* write_at(void* data) {
   return static_cast<std::byte*>(data);
 }
 
+void DeviceCollectives::reduce_ranges(NcclGroup& nccl, const std::byte* source, std::byte* target,
+                                      std::span<const int64_t> counts, DType dtype, ReduceOp op,
+                                      const Fingerprint& what) {
+  const auto me = static_cast<size_t>(position());
+  const int64_t own_bytes = bytes_of(counts[me], dtype);
+  const Ref<Storage> room =
+      allocate_storage(rank_, DeviceType::kCuda, static_cast<size_t>(own_bytes * size()));
+  std::vector<Send> sends(counts.size());
+  std::vector<Receive> receives(counts.size());
+  std::vector<Part> parts(counts.size());
+  int64_t at = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const int64_t bytes = bytes_of(counts[i], dtype);
+    std::byte* const received = room->data() + static_cast<int64_t>(i) * own_bytes;
+    parts[i].source = i == me ? source + at : received;
+    if (i != me) {
+      sends[i] = {source + at, static_cast<size_t>(bytes)};
+      receives[i] = {received, static_cast<size_t>(own_bytes)};
+    }
+    at += bytes;
+  }
+  nccl.exchange(sends, receives, what);
+  reduce_range(parts, target, 0, counts[me], dtype, op);
+}
+
+void DeviceCollectives::send_parts(NcclGroup& nccl, const std::byte* own, std::byte* target,
+                                   std::span<const int64_t> bytes, int64_t root,
+                                   const Fingerprint& what) {
+  const auto me = static_cast<size_t>(position());
+  std::vector<Send> sends(bytes.size());
+  std::vector<Receive> receives(bytes.size());
+  std::byte* out = target;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const bool receives_all = root < 0 || root == position();
+    if (i == me) {
+      if (receives_all) copy(out, own, bytes[me]);
+    } else {
+      if (root < 0 || static_cast<size_t>(root) == i)
+        sends[i] = {own, static_cast<size_t>(bytes[me])};
+      if (receives_all) receives[i] = {out, static_cast<size_t>(bytes[i])};
+    }
+    if (receives_all) out += bytes[i];
+  }
+  nccl.exchange(sends, receives, what);
+}
+
+std::vector<int64_t> balanced_counts(int64_t count, int64_t members) {
+  std::vector<int64_t> counts;
+  for (int64_t i = 0; i < members; ++i)
+    counts.push_back(balanced_part(count, members, i).size);
+  return counts;
+}
+
+std::vector<int64_t> bytes_of_all(std::span<const int64_t> counts, DType dtype) {
+  std::vector<int64_t> bytes;
+  for (const int64_t count : counts)
+    bytes.push_back(bytes_of(count, dtype));
+  return bytes;
+}
+
 // As in host memory, every member reduces the whole of a small sum, and a chunk of a large one.
 void DeviceCollectives::all_reduce(const void* source, void* target, int64_t count, DType dtype,
                                    ReduceOp op, const Fingerprint& what) {
   constexpr int64_t kWholeBytes = 64 << 10;  // read by one member
   const int64_t bytes = bytes_of(count, dtype);
   DeviceCommunicator* const there = shared(what);
+  if (NcclGroup* const nccl = there == nullptr ? this->nccl(what) : nullptr) {
+    const Fingerprint call =
+        mark(what, is_fast_ ? "fast all_reduce by NCCL" : "all_reduce by NCCL", count, dtype, op);
+    agree(call);
+    if (count == 0 || (is_fast_ && nccl->all_reduce(source, target, count, dtype, op, call)))
+      return;
+    const std::vector<int64_t> counts = balanced_counts(count, size());
+    std::byte* const own =
+        write_at(target) + bytes_of(balanced_part(count, size(), position()).begin, dtype);
+    reduce_ranges(*nccl, read_at(source), own, counts, dtype, op, call);
+    return send_parts(*nccl, own, write_at(target), bytes_of_all(counts, dtype), -1, call);
+  }
   if (there == nullptr) {
     const Ref<Storage> host = downloaded(source, bytes);
     group_.all_reduce(host->data(), host->data(), count, dtype, op, what);
@@ -185,6 +295,17 @@ void DeviceCollectives::reduce(const void* source, void* target, int64_t count, 
     if (is_root) reduce_range(parts, write_at(target), 0, count, dtype, op);
     return there->close(call);
   }
+  if (NcclGroup* const nccl = this->nccl(what)) {
+    const Fingerprint call = mark(what, "reduce by NCCL", count, dtype, op, root);
+    agree(call);
+    const std::vector<int64_t> counts = balanced_counts(count, size());
+    const auto own_bytes = bytes_of(counts[static_cast<size_t>(position())], dtype);
+    const Ref<Storage> own =
+        allocate_storage(rank_, DeviceType::kCuda, static_cast<size_t>(own_bytes));
+    reduce_ranges(*nccl, read_at(source), own->data(), counts, dtype, op, call);
+    return send_parts(*nccl, own->data(), write_at(target), bytes_of_all(counts, dtype), root,
+                      call);
+  }
   const int64_t bytes = bytes_of(count, dtype);
   const Ref<Storage> host = downloaded(source, bytes);
   const Ref<Storage> result = room(is_root ? bytes : 0);
@@ -203,6 +324,11 @@ void DeviceCollectives::reduce_scatter(const void* source, void* target,
     reduce_range(parts, write_at(target), before, counts[me], dtype, op);
     return there->close(call);
   }
+  if (NcclGroup* const nccl = this->nccl(what)) {
+    const Fingerprint call = mark_counts(what, "reduce_scatter by NCCL", counts, dtype, op);
+    agree(call);
+    return reduce_ranges(*nccl, read_at(source), write_at(target), counts, dtype, op, call);
+  }
   const Ref<Storage> host = downloaded(source, bytes_of(sum_of(counts), dtype));
   const Ref<Storage> result = room(bytes_of(counts[me], dtype));
   group_.reduce_scatter(host->data(), result->data(), counts, dtype, op, what);
@@ -218,6 +344,11 @@ void DeviceCollectives::all_gather(const void* source, void* target, std::span<c
     for (size_t member = 0; member < parts.size(); out += bytes[member++])
       copy(out, parts[member].source, bytes[member]);
     return there->close(call);
+  }
+  if (NcclGroup* const nccl = this->nccl(what)) {
+    const Fingerprint call = mark_counts(what, "all_gather by NCCL", bytes, what.dtype);
+    agree(call);
+    return send_parts(*nccl, read_at(source), write_at(target), bytes, -1, call);
   }
   const Ref<Storage> host = downloaded(source, bytes[static_cast<size_t>(position())]);
   const Ref<Storage> result = room(sum_of(bytes));
@@ -236,6 +367,12 @@ void DeviceCollectives::gather(const void* source, void* target, std::span<const
     for (size_t member = 0; is_root && member < parts.size(); out += bytes[member++])
       copy(out, parts[member].source, bytes[member]);
     return there->close(call);
+  }
+  if (NcclGroup* const nccl = this->nccl(what)) {
+    const Fingerprint call =
+        mark_counts(what, "gather by NCCL", bytes, what.dtype, ReduceOp::kSum, root);
+    agree(call);
+    return send_parts(*nccl, read_at(source), write_at(target), bytes, root, call);
   }
   const Ref<Storage> host = downloaded(source, bytes[static_cast<size_t>(position())]);
   const int64_t all = is_root ? sum_of(bytes) : 0;
@@ -256,6 +393,21 @@ void DeviceCollectives::scatter(const void* source, void* target, std::span<cons
            bytes[me]);
     }
     return there->close(call);
+  }
+  if (NcclGroup* const nccl = this->nccl(what)) {
+    const Fingerprint call =
+        mark_counts(what, "scatter by NCCL", bytes, what.dtype, ReduceOp::kSum, root);
+    agree(call);
+    std::vector<Send> sends(bytes.size());
+    std::vector<Receive> receives(bytes.size());
+    const std::byte* part = read_at(source);
+    for (size_t i = 0; position() == root && i < bytes.size(); part += bytes[i++]) {
+      if (i != me) sends[i] = {part, static_cast<size_t>(bytes[i])};
+      if (i == me) copy(write_at(target), part, bytes[i]);
+    }
+    if (position() != root)
+      receives[static_cast<size_t>(root)] = {write_at(target), static_cast<size_t>(bytes[me])};
+    return nccl->exchange(sends, receives, call);
   }
   const Ref<Storage> host = downloaded(source, position() == root ? sum_of(bytes) : 0);
   const Ref<Storage> result = room(bytes[me]);
@@ -282,6 +434,25 @@ void DeviceCollectives::all_to_all(const void* source, std::span<const int64_t> 
     FLOW_ASSERT(do_agree, "members disagree on the bytes of all_to_all");
     return;
   }
+  if (NcclGroup* const nccl = this->nccl(what)) {
+    const Fingerprint call = mark(what, "all_to_all by NCCL", 0, what.dtype);
+    agree(call);
+    std::vector<Send> sends(send_bytes.size());
+    std::vector<Receive> receives(recv_bytes.size());
+    const std::byte* from = read_at(source);
+    std::byte* to = write_at(target);
+    for (size_t i = 0; i < send_bytes.size(); ++i) {
+      if (static_cast<int64_t>(i) == position()) {
+        copy(to, from, send_bytes[i]);
+      } else {
+        sends[i] = {from, static_cast<size_t>(send_bytes[i])};
+        receives[i] = {to, static_cast<size_t>(recv_bytes[i])};
+      }
+      from += send_bytes[i];
+      to += recv_bytes[i];
+    }
+    return nccl->exchange(sends, receives, call);
+  }
   const Ref<Storage> host = downloaded(source, sum_of(send_bytes));
   const Ref<Storage> result = room(sum_of(recv_bytes));
   group_.all_to_all(host->data(), send_bytes, result->data(), recv_bytes, what);
@@ -297,6 +468,19 @@ void DeviceCollectives::broadcast(void* data, int64_t bytes, int64_t root,
     const auto parts = there->open({.source = read_at(data)}, call);
     if (!is_root) copy(write_at(data), parts[static_cast<size_t>(root)].source, bytes);
     return there->close(call);
+  }
+  if (NcclGroup* const nccl = this->nccl(what)) {
+    const Fingerprint call =
+        mark(what, "broadcast by NCCL", bytes, what.dtype, ReduceOp::kSum, root);
+    agree(call);
+    std::vector<Send> sends(static_cast<size_t>(size()));
+    std::vector<Receive> receives(static_cast<size_t>(size()));
+    for (size_t i = 0; is_root && i < sends.size(); ++i) {
+      if (static_cast<int64_t>(i) != root) sends[i] = {read_at(data), static_cast<size_t>(bytes)};
+    }
+    if (!is_root)
+      receives[static_cast<size_t>(root)] = {write_at(data), static_cast<size_t>(bytes)};
+    return nccl->exchange(sends, receives, call);
   }
   const Ref<Storage> host = is_root ? downloaded(data, bytes) : room(bytes);
   group_.broadcast(host->data(), bytes, root, what);
@@ -331,17 +515,25 @@ void DeviceCollectives::wait(Transfer transfer) {
 
 struct Kept {
   std::mutex mutex;
-  std::map<const Communicator*, std::unique_ptr<Communicator>> by_group;  // guarded by mutex
+  std::map<const Communicator*, std::unique_ptr<DeviceCollectives>> by_group;  // guarded by mutex
 };
 
-}  // namespace
-
-Communicator& device_collectives_for(RankContext& rank, Communicator& group) {
+DeviceCollectives& collectives(RankContext& rank, Communicator& group) {
   auto& kept = rank.slot<Kept>();
   const std::lock_guard lock(kept.mutex);
   auto& entry = kept.by_group[&group];
   if (entry == nullptr) entry = std::make_unique<DeviceCollectives>(rank, group);
   return *entry;
+}
+
+}  // namespace
+
+Communicator& device_collectives_for(RankContext& rank, Communicator& group) {
+  return collectives(rank, group);
+}
+
+bool stays_on_devices(RankContext& rank, Communicator& group, const Fingerprint& what) {
+  return collectives(rank, group).stays_on_devices(what);
 }
 
 }  // namespace flow::boxing

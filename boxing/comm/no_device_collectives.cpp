@@ -8,4 +8,8 @@ Communicator& device_collectives_for(RankContext& /*rank*/, Communicator& /*grou
   throw Unsupported("[communicator] this build has no CUDA; configure with -DFLOW_CUDA=ON");
 }
 
+bool stays_on_devices(RankContext& /*rank*/, Communicator& /*group*/, const Fingerprint& /*what*/) {
+  return false;
+}
+
 }  // namespace flow::boxing

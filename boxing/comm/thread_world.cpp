@@ -5,6 +5,7 @@
 
 #include <sched.h>
 
+#include "boxing/comm/failure_stops.h"
 #include "boxing/comm/thread_board.h"
 #include "core/context.h"
 #include "core/error.h"
@@ -139,6 +140,7 @@ void ThreadWorld::fail(const Failure& failure) {
     failed_.store(true);
   }
   wake_everybody();
+  run_failure_stops();
 }
 
 void ThreadWorld::throw_failure(Site site) {

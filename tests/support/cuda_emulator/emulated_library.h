@@ -1,4 +1,4 @@
-// What the emulated cuBLAS, cuBLASLt and cuDNN share.
+// What the emulated cuBLAS, cuBLASLt, cuDNN and NCCL share.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ LibraryFunction library_function(std::string_view name, Function* function) {
 std::span<const LibraryFunction> cublas_functions();
 std::span<const LibraryFunction> cublas_lt_functions();
 std::span<const LibraryFunction> cudnn_functions();
+std::span<const LibraryFunction> nccl_functions();
 
 // A caller's mistake. The library's status might be taken for "not supported" and hidden by a
 // fall-back, so the next call of CUDA fails, too, with cudaErrorInvalidValue. Prints the text.

@@ -24,6 +24,7 @@ const std::vector<Library>& libraries() {
       {"libcublasLt.so.", cublas_lt_functions()},
       {"libcublas.so.", cublas_functions()},
       {"libcudnn.so.", cudnn_functions()},
+      {"libnccl.so.", nccl_functions()},
   };
   return all;
 }
@@ -47,6 +48,7 @@ struct State {
   std::vector<std::string> loaded;
   std::atomic<int> refused = 0;
   std::atomic<int64_t> objects = 0;
+  std::atomic<int> failing_rank = -1;
 
   State() {
     const char* const text = std::getenv("CUDA_EMULATOR_REFUSED_ALGORITHMS");
@@ -67,6 +69,14 @@ void refuse_algorithms(int count) {
 
 int refused_algorithms() {
   return state().refused;
+}
+
+void fail_nccl_of(int rank) {
+  state().failing_rank = rank;
+}
+
+int failing_nccl_rank() {
+  return state().failing_rank;
 }
 
 LibraryCalls library_calls() {

@@ -11,6 +11,10 @@ namespace cuda_emulator {
 void refuse_algorithms(int count);
 int refused_algorithms();
 
+// NCCL's calls of this rank of a communicator fail. Default: -1, no rank's.
+void fail_nccl_of(int rank);
+int failing_nccl_rank();
+
 // Calls since the start of the process.
 struct LibraryCalls {
   int64_t lt_products = 0;   // that cuBLASLt took
@@ -18,6 +22,7 @@ struct LibraryCalls {
   int64_t products = 0;      // that cuBLAS took
   int64_t convolutions = 0;  // that cuDNN took
   int64_t graphs = 0;        // of operations that cuDNN ran
+  int64_t nccl = 0;          // sends, receives and reductions that NCCL began
   int64_t mistakes = 0;      // of callers
 };
 

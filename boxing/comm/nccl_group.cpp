@@ -1,0 +1,270 @@
+#include "boxing/comm/nccl_group.h"
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <unistd.h>
+
+#include "boxing/comm/failure.h"
+#include "boxing/comm/failure_stops.h"
+#include "core/context.h"
+#include "core/device/cuda_device.h"
+#include "core/device/cuda_library.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace flow::boxing {
+
+namespace {
+
+struct Library {
+  decltype(&ncclGetVersion) get_version = nullptr;
+  decltype(&ncclGetUniqueId) get_unique_id = nullptr;
+  decltype(&ncclGetErrorString) error_string = nullptr;
+  decltype(&ncclCommInitRankConfig) init_rank = nullptr;
+  decltype(&ncclCommGetAsyncError) get_async_error = nullptr;
+  decltype(&ncclCommDestroy) destroy = nullptr;
+  decltype(&ncclCommAbort) abort = nullptr;
+  decltype(&ncclGroupStart) group_start = nullptr;
+  decltype(&ncclGroupEnd) group_end = nullptr;
+  decltype(&ncclSend) send = nullptr;
+  decltype(&ncclRecv) recv = nullptr;
+  decltype(&ncclAllReduce) all_reduce = nullptr;
+  bool is_usable = false;
+
+  Library() {
+    std::string reason;
+    void* const handle = cuda::load_library({"libnccl.so.2"}, "", reason);
+    if (handle == nullptr) {
+      log_info(str("[nccl] NCCL 2 cannot be loaded (", reason,
+                   "); data between GPUs goes through host memory"));
+      return;
+    }
+    is_usable = true;
+    find(handle, "ncclGetVersion", get_version);
+    find(handle, "ncclGetUniqueId", get_unique_id);
+    find(handle, "ncclGetErrorString", error_string);
+    find(handle, "ncclCommInitRankConfig", init_rank);
+    find(handle, "ncclCommGetAsyncError", get_async_error);
+    find(handle, "ncclCommDestroy", destroy);
+    find(handle, "ncclCommAbort", abort);
+    find(handle, "ncclGroupStart", group_start);
+    find(handle, "ncclGroupEnd", group_end);
+    find(handle, "ncclSend", send);
+    find(handle, "ncclRecv", recv);
+    find(handle, "ncclAllReduce", all_reduce);
+    if (!is_usable) log_warning("[nccl] libnccl.so.2 lacks functions that flow uses");
+  }
+
+  template <class Function>
+  void find(void* handle, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(cuda::find_function(handle, name));
+    is_usable = is_usable && function != nullptr;
+  }
+};
+
+const Library& library() {
+  static const Library& instance = *new Library;  // immortal: communicators end late
+  return instance;
+}
+
+std::optional<ncclDataType_t> data_type(DType dtype) {
+  if (dtype == DType::kFloat16) return ncclFloat16;
+  if (dtype == DType::kBFloat16) return ncclBfloat16;
+  if (dtype == DType::kFloat32) return ncclFloat32;
+  if (dtype == DType::kFloat64) return ncclFloat64;
+  if (dtype == DType::kInt32) return ncclInt32;
+  if (dtype == DType::kInt64) return ncclInt64;
+  return {};
+}
+
+ncclRedOp_t reduction(ReduceOp op) {
+  return op == ReduceOp::kMax   ? ncclMax
+         : op == ReduceOp::kMin ? ncclMin
+         : op == ReduceOp::kSum ? ncclSum
+                                : ncclAvg;
+}
+
+class Group final : public NcclGroup {
+ public:
+  Group(cuda::RankDevice& device, Communicator& group, const ncclUniqueId& id)
+      : device_(device), group_(group), stop_([this] { abort(); }) {
+    device_.make_current();
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    const std::lock_guard lock(mutex_);
+    result_ = library().init_rank(&comm_, static_cast<int>(group.size()), id,
+                                  static_cast<int>(group.position()), &config);
+  }
+
+  ~Group() override {
+    const std::lock_guard lock(mutex_);
+    if (comm_ != nullptr && result_ != ncclSuccess) library().abort(comm_);
+    if (comm_ != nullptr && result_ == ncclSuccess) library().destroy(comm_);
+    comm_ = nullptr;
+  }
+
+  // Waits until the members are connected. False: they cannot be.
+  bool connect() {
+    const auto end = std::chrono::steady_clock::now() + time_limit();
+    while (is_in_progress() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    const std::lock_guard lock(mutex_);
+    return comm_ != nullptr && result_ == ncclSuccess;
+  }
+
+  std::string reason() const { return library().error_string(result_); }
+
+  void exchange(std::span<const std::span<const std::byte>> sends,
+                std::span<const std::span<std::byte>> receives, const Fingerprint& what) override {
+    run(what, [&] {
+      for (size_t i = 0; i < sends.size(); ++i) {
+        const int peer = static_cast<int>(i);
+        if (!sends[i].empty()) {
+          take(library().send(sends[i].data(), sends[i].size(), ncclUint8, peer, comm_,
+                              device_.compute_stream()));
+        }
+        if (!receives[i].empty()) {
+          take(library().recv(receives[i].data(), receives[i].size(), ncclUint8, peer, comm_,
+                              device_.compute_stream()));
+        }
+      }
+    });
+  }
+
+  bool all_reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
+                  const Fingerprint& what) override {
+    const auto type = data_type(dtype);
+    if (!type) return false;
+    run(what, [&] {
+      take(library().all_reduce(source, target, static_cast<size_t>(count), *type, reduction(op),
+                                comm_, device_.compute_stream()));
+    });
+    return true;
+  }
+
+ private:
+  // Makes the calls of `body` as one group and waits until they are queued.
+  template <class Body>
+  void run(const Fingerprint& what, const Body& body) {
+    device_.make_current();
+    {
+      const std::lock_guard lock(mutex_);
+      if (comm_ != nullptr) {
+        result_ = ncclSuccess;
+        take(library().group_start());
+        body();
+        take(library().group_end());
+      }
+    }
+    while (is_in_progress())
+      std::this_thread::yield();
+    const std::lock_guard lock(mutex_);
+    if (comm_ != nullptr && result_ == ncclSuccess) return;
+    if (comm_ == nullptr) group_.barrier(what);  // throws what the world failed with
+    throw DistributedError(str("[", what.op, "] NCCL failed: ", library().error_string(result_),
+                               "; NCCL_DEBUG=WARN prints more"),
+                           what.site);
+  }
+
+  // Keeps the first result that is an error.
+  void take(ncclResult_t result) {
+    if (result_ == ncclSuccess || result_ == ncclInProgress) result_ = result;
+  }
+
+  bool is_in_progress() {
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr || result_ != ncclInProgress) return false;
+    const ncclResult_t asked = library().get_async_error(comm_, &result_);
+    if (asked != ncclSuccess) result_ = asked;
+    return result_ == ncclInProgress;
+  }
+
+  void abort() {
+    const std::lock_guard lock(mutex_);
+    if (comm_ != nullptr) library().abort(comm_);
+    comm_ = nullptr;
+    result_ = ncclRemoteError;
+  }
+
+  cuda::RankDevice& device_;
+  Communicator& group_;
+  std::mutex mutex_;
+  ncclComm_t comm_ = nullptr;          // null: aborted, or not made; guarded by mutex_
+  ncclResult_t result_ = ncclSuccess;  // of the last call; guarded by mutex_
+  FailureStop stop_;                   // the last member: it ends first
+};
+
+// What a member has. NCCL tells devices apart by the same host and bus.
+struct Offer {
+  int version = 0;  // 0: no NCCL
+  std::array<char, 256> host{};
+  std::array<char, 32> bus{};
+};
+
+// Collective: what each member passes, in group order.
+template <class T>
+std::vector<T> gathered(Communicator& group, const T& own, const Fingerprint& what) {
+  std::vector<T> all(static_cast<size_t>(group.size()));
+  const std::vector<int64_t> bytes(all.size(), static_cast<int64_t>(sizeof(T)));
+  group.all_gather(&own, all.data(), bytes, what);
+  return all;
+}
+
+bool can_connect(const std::vector<Offer>& offers) {
+  std::set<std::string> devices;
+  for (const Offer& offer : offers) {
+    if (offer.version == 0 || offer.version != offers[0].version) return false;
+    devices.insert(std::string(offer.host.data()) + ' ' + offer.bus.data());
+  }
+  return devices.size() == offers.size();
+}
+
+}  // namespace
+
+std::unique_ptr<NcclGroup> make_nccl_group(RankContext& rank, Communicator& group,
+                                           const Fingerprint& what) {
+  if (group.size() < 2) return nullptr;
+  cuda::RankDevice& device = cuda::rank_device(rank);
+  Offer own;
+  if (library().is_usable) {
+    if (library().get_version(&own.version) != ncclSuccess) own.version = 0;
+    gethostname(own.host.data(), own.host.size() - 1);
+    if (cudaDeviceGetPCIBusId(own.bus.data(), static_cast<int>(own.bus.size()), device.index()) !=
+        cudaSuccess) {
+      own.version = 0;
+    }
+  }
+  if (!can_connect(gathered(group, own, what))) return nullptr;
+
+  struct Invitation {
+    ncclUniqueId id;
+    bool is_valid;
+  };
+
+  Invitation invitation{};
+  if (group.position() == 0)
+    invitation.is_valid = library().get_unique_id(&invitation.id) == ncclSuccess;
+  group.broadcast(&invitation, static_cast<int64_t>(sizeof(invitation)), 0, what);
+  if (!invitation.is_valid) return nullptr;
+  auto made = std::make_unique<Group>(device, group, invitation.id);
+  const bool is_connected = made->connect();
+  for (const bool other : gathered<char>(group, is_connected ? 1 : 0, what)) {
+    if (other) continue;
+    log_info(str("[nccl] NCCL could not connect ranks of a group (", made->reason(),
+                 "); their data goes through host memory"));
+    return nullptr;
+  }
+  return made;
+}
+
+}  // namespace flow::boxing

@@ -94,7 +94,7 @@ Tensor of_numbers(const Family& family, const Tensor& x, const Tensor& numbers, 
   return masked_fill(p, lt(n, 0), 0);
 }
 
-Tensor polynomial(const Family& family, const TensorArg& x, const Degree& degree) {
+Tensor polynomial(const Family& family, const TensorArg& x, const PolynomialDegree& degree) {
   return ops::named(family.name, x.site(), [&]() -> Tensor {
     const DType dtype = is_floating(x->dtype()) ? x->dtype() : default_dtype();
     const bool is_narrow = dtype != DType::kFloat32 && dtype != DType::kFloat64;
@@ -112,51 +112,51 @@ constexpr Step kFirstL{-1, 1, 0};
 
 }  // namespace
 
-Tensor chebyshev_polynomial_t(const TensorArg& x, const Degree& n) {
+Tensor chebyshev_polynomial_t(const TensorArg& x, const PolynomialDegree& n) {
   return polynomial({"chebyshev_polynomial_t", kFirstT, chebyshev}, x, n);
 }
 
-Tensor chebyshev_polynomial_u(const TensorArg& x, const Degree& n) {
+Tensor chebyshev_polynomial_u(const TensorArg& x, const PolynomialDegree& n) {
   return polynomial({"chebyshev_polynomial_u", kFirstU, chebyshev}, x, n);
 }
 
-Tensor chebyshev_polynomial_v(const TensorArg& x, const Degree& n) {
+Tensor chebyshev_polynomial_v(const TensorArg& x, const PolynomialDegree& n) {
   return polynomial({"chebyshev_polynomial_v", kFirstV, chebyshev}, x, n);
 }
 
-Tensor chebyshev_polynomial_w(const TensorArg& x, const Degree& n) {
+Tensor chebyshev_polynomial_w(const TensorArg& x, const PolynomialDegree& n) {
   return polynomial({"chebyshev_polynomial_w", kFirstW, chebyshev}, x, n);
 }
 
-Tensor hermite_polynomial_h(const TensorArg& x, const Degree& n) {
+Tensor hermite_polynomial_h(const TensorArg& x, const PolynomialDegree& n) {
   return polynomial({"hermite_polynomial_h", kFirstU, hermite_h}, x, n);
 }
 
-Tensor hermite_polynomial_he(const TensorArg& x, const Degree& n) {
+Tensor hermite_polynomial_he(const TensorArg& x, const PolynomialDegree& n) {
   return polynomial({"hermite_polynomial_he", kFirstT, hermite_he}, x, n);
 }
 
-Tensor laguerre_polynomial_l(const TensorArg& x, const Degree& n) {
+Tensor laguerre_polynomial_l(const TensorArg& x, const PolynomialDegree& n) {
   return polynomial({"laguerre_polynomial_l", kFirstL, laguerre}, x, n);
 }
 
-Tensor legendre_polynomial_p(const TensorArg& x, const Degree& n) {
+Tensor legendre_polynomial_p(const TensorArg& x, const PolynomialDegree& n) {
   return polynomial({"legendre_polynomial_p", kFirstT, legendre}, x, n);
 }
 
-Tensor shifted_chebyshev_polynomial_t(const TensorArg& x, const Degree& n) {
+Tensor shifted_chebyshev_polynomial_t(const TensorArg& x, const PolynomialDegree& n) {
   return polynomial({"shifted_chebyshev_polynomial_t", kFirstT, chebyshev, true}, x, n);
 }
 
-Tensor shifted_chebyshev_polynomial_u(const TensorArg& x, const Degree& n) {
+Tensor shifted_chebyshev_polynomial_u(const TensorArg& x, const PolynomialDegree& n) {
   return polynomial({"shifted_chebyshev_polynomial_u", kFirstU, chebyshev, true}, x, n);
 }
 
-Tensor shifted_chebyshev_polynomial_v(const TensorArg& x, const Degree& n) {
+Tensor shifted_chebyshev_polynomial_v(const TensorArg& x, const PolynomialDegree& n) {
   return polynomial({"shifted_chebyshev_polynomial_v", kFirstV, chebyshev, true}, x, n);
 }
 
-Tensor shifted_chebyshev_polynomial_w(const TensorArg& x, const Degree& n) {
+Tensor shifted_chebyshev_polynomial_w(const TensorArg& x, const PolynomialDegree& n) {
   return polynomial({"shifted_chebyshev_polynomial_w", kFirstW, chebyshev, true}, x, n);
 }
 

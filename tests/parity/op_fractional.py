@@ -11,7 +11,7 @@ def samples(*shape):
 
 def fractional_pools():
     def case(op, x, places, **attrs):
-        add(op, {"x": x, "random_samples": places}, constant=(1,),
+        add(op, {"x": x, "random_samples": places}, constant=("random_samples",),
             call=lambda x, u, **kwargs: getattr(torch.nn.functional, op)(
                 x, _random_samples=u, **kwargs), **attrs)
 

@@ -7,7 +7,7 @@ namespace flow::conform {
 namespace {
 
 void bind_one(Bindings& table, const char* name,
-              Tensor (*function)(const TensorArg&, const Degree&)) {
+              Tensor (*function)(const TensorArg&, const PolynomialDegree&)) {
   table.add(name, [function](Case& c) {
     const Tensor degrees = c.named("n");
     if (degrees.defined()) return function(c.in(0), degrees);

@@ -152,10 +152,12 @@ bool is_pinned_memory(const void* address) {
 
 bool is_allocated(const void* address, size_t bytes) {
   const std::lock_guard lock(memory().mutex);
-  if (!is_device_memory(address)) return false;
-  const auto offset = static_cast<size_t>(static_cast<const std::byte*>(address) - memory().base);
-  const auto next = memory().blocks.upper_bound(offset);
-  if (next == memory().blocks.begin()) return false;
+  const int device = device_of(address);
+  if (device < 0) return false;
+  const DeviceMemory& own = memory().of(device);
+  const auto offset = static_cast<size_t>(static_cast<const std::byte*>(address) - own.base);
+  const auto next = own.blocks.upper_bound(offset);
+  if (next == own.blocks.begin()) return false;
   const auto& [begin, block] = *std::prev(next);
   return offset + bytes <= begin + block.bytes;
 }

@@ -39,8 +39,8 @@ struct EventOwner {
 struct Sent {
   const void* data = nullptr;
   size_t bytes = 0;
-  EventOwner ready, taken;
-  bool is_taken = false;
+  EventOwner ready;
+  std::unique_ptr<EventOwner> taken;  // of the receiver's device; null: not taken yet
 };
 
 // One all-reduce; an entry for each rank.
@@ -48,9 +48,8 @@ struct Reduction {
   struct Entry {
     const void* source = nullptr;
     void* target = nullptr;
-    std::unique_ptr<EventOwner> ready = std::make_unique<EventOwner>();
-    std::unique_ptr<EventOwner> copied = std::make_unique<EventOwner>();
-    bool has_come = false, has_copied = false;
+    std::unique_ptr<EventOwner> ready;   // null: the rank has not come yet
+    std::unique_ptr<EventOwner> copied;  // null: it has not copied the sources yet
   };
 
   std::vector<Entry> entries;
@@ -200,8 +199,8 @@ void begin(EmulatedNccl& comm, Operation& operation) {
     auto& own = reduction->entries[static_cast<size_t>(comm.rank)];
     own.source = operation.source;
     own.target = operation.target;
+    own.ready = std::make_unique<EventOwner>();
     cudaEventRecord(own.ready->event, operation.stream);
-    own.has_come = true;
   }
 }
 
@@ -217,8 +216,8 @@ ncclResult_t receive(EmulatedNccl& comm, Operation& operation) {
   cudaStreamWaitEvent(operation.stream, sent.ready.event, 0);
   if (bytes > 0)
     cudaMemcpyAsync(operation.target, sent.data, bytes, cudaMemcpyDefault, operation.stream);
-  cudaEventRecord(sent.taken.event, operation.stream);
-  sent.is_taken = true;
+  sent.taken = std::make_unique<EventOwner>();
+  cudaEventRecord(sent.taken->event, operation.stream);
   mail.pop_front();
   operation.is_done = true;
   return ncclSuccess;
@@ -227,12 +226,12 @@ ncclResult_t receive(EmulatedNccl& comm, Operation& operation) {
 ncclResult_t reduce(EmulatedNccl& comm, Operation& operation) {
   auto& entries = operation.reduction->entries;
   auto& own = entries[static_cast<size_t>(comm.rank)];
-  const auto all = [&](bool Reduction::Entry::*flag) {
+  const auto all = [&](std::unique_ptr<EventOwner> Reduction::Entry::*event) {
     return std::all_of(entries.begin(), entries.end(),
-                       [&](const auto& entry) { return entry.*flag; });
+                       [&](const auto& entry) { return entry.*event != nullptr; });
   };
-  if (!all(&Reduction::Entry::has_come)) return ncclInProgress;
-  if (!own.has_copied) {
+  if (!all(&Reduction::Entry::ready)) return ncclInProgress;
+  if (own.copied == nullptr) {
     const size_t bytes = operation.count * size_of(operation.type);
     for (auto& entry : entries) {
       void* copy = nullptr;
@@ -241,10 +240,10 @@ ncclResult_t reduce(EmulatedNccl& comm, Operation& operation) {
       cudaStreamWaitEvent(operation.stream, entry.ready->event, 0);
       cudaMemcpyAsync(copy, entry.source, bytes, cudaMemcpyDefault, operation.stream);
     }
+    own.copied = std::make_unique<EventOwner>();
     cudaEventRecord(own.copied->event, operation.stream);
-    own.has_copied = true;
   }
-  if (!all(&Reduction::Entry::has_copied)) return ncclInProgress;
+  if (!all(&Reduction::Entry::copied)) return ncclInProgress;
   for (auto& entry : entries)
     cudaStreamWaitEvent(operation.stream, entry.copied->event, 0);
   cuda_emulator::enqueue(operation.stream, [operation] { reduce_copies(operation); });
@@ -259,8 +258,8 @@ ncclResult_t advance(EmulatedNccl& comm, Operation& operation) {
     case Operation::Kind::kReduce:
       return reduce(comm, operation);
     case Operation::Kind::kSend:
-      if (!operation.sent->is_taken) return ncclInProgress;
-      cudaStreamWaitEvent(operation.stream, operation.sent->taken.event, 0);
+      if (operation.sent->taken == nullptr) return ncclInProgress;
+      cudaStreamWaitEvent(operation.stream, operation.sent->taken->event, 0);
       operation.is_done = true;
       return ncclSuccess;
   }

@@ -36,7 +36,7 @@ HOMES = [
     (r"#\s*include\s*<mpi\.h>", r"boxing/comm/mpi_[a-z_]+\.(h|cpp)"),
     (r"#\s*include\s*<nccl\.h>", r"boxing/comm/nccl_[a-z_]+\.(h|cpp)"),
     (r"#\s*include\s*<cuda[a-z_]*\.h>",
-     r"core/device/cuda[a-z_]*\.(h|cpp)|ops/vendor/(cublas|cudnn)[a-z_]*\.cpp|graph/run/cuda_[a-z_]+\.cpp|.*\.cuh?"),
+     r"core/device/cuda[a-z_]*\.(h|cpp)|ops/vendor/(cublas|cudnn)[a-z_]*\.cpp|boxing/comm/nccl[a-z_]*\.cpp|graph/run/cuda_[a-z_]+\.cpp|.*\.cuh?"),
     (r"#\s*include\s*<glog/", r"core/log\.(h|cpp)"),
     (r"#\s*include\s*<(oneapi/dnnl/)?dnnl[a-z_.]*>", r"ops/vendor/onednn[a-z_]*\.(h|cpp)"),
     (r"#\s*include\s*<(cblas|openblas_config)\.h>", r"ops/vendor/openblas[a-z_]*\.(h|cpp)"),

@@ -1,5 +1,6 @@
 #include "boxing/comm/nccl_group.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -33,7 +34,7 @@ struct Library {
   decltype(&ncclCommInitRankConfig) init_rank = nullptr;
   decltype(&ncclCommGetAsyncError) get_async_error = nullptr;
   decltype(&ncclCommDestroy) destroy = nullptr;
-  decltype(&ncclCommAbort) abort = nullptr;
+  decltype(&ncclCommAbort) comm_abort = nullptr;
   decltype(&ncclGroupStart) group_start = nullptr;
   decltype(&ncclGroupEnd) group_end = nullptr;
   decltype(&ncclSend) send = nullptr;
@@ -56,7 +57,7 @@ struct Library {
     find(handle, "ncclCommInitRankConfig", init_rank);
     find(handle, "ncclCommGetAsyncError", get_async_error);
     find(handle, "ncclCommDestroy", destroy);
-    find(handle, "ncclCommAbort", abort);
+    find(handle, "ncclCommAbort", comm_abort);
     find(handle, "ncclGroupStart", group_start);
     find(handle, "ncclGroupEnd", group_end);
     find(handle, "ncclSend", send);
@@ -97,7 +98,7 @@ ncclRedOp_t reduction(ReduceOp op) {
 class Group final : public NcclGroup {
  public:
   Group(cuda::RankDevice& device, Communicator& group, const ncclUniqueId& id)
-      : device_(device), group_(group), stop_([this] { abort(); }) {
+      : device_(device), group_(group), stop_([this] { give_up(); }) {
     device_.make_current();
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -108,9 +109,15 @@ class Group final : public NcclGroup {
 
   ~Group() override {
     const std::lock_guard lock(mutex_);
-    if (comm_ != nullptr && result_ != ncclSuccess) library().abort(comm_);
+    if (comm_ != nullptr && result_ != ncclSuccess) library().comm_abort(comm_);
     if (comm_ != nullptr && result_ == ncclSuccess) library().destroy(comm_);
     comm_ = nullptr;
+  }
+
+  // False: NCCL refused at once.
+  bool has_begun() {
+    const std::lock_guard lock(mutex_);
+    return comm_ != nullptr && (result_ == ncclSuccess || result_ == ncclInProgress);
   }
 
   // Waits until the members are connected. False: they cannot be.
@@ -189,9 +196,9 @@ class Group final : public NcclGroup {
     return result_ == ncclInProgress;
   }
 
-  void abort() {
+  void give_up() {
     const std::lock_guard lock(mutex_);
-    if (comm_ != nullptr) library().abort(comm_);
+    if (comm_ != nullptr) library().comm_abort(comm_);
     comm_ = nullptr;
     result_ = ncclRemoteError;
   }
@@ -218,6 +225,11 @@ std::vector<T> gathered(Communicator& group, const T& own, const Fingerprint& wh
   const std::vector<int64_t> bytes(all.size(), static_cast<int64_t>(sizeof(T)));
   group.all_gather(&own, all.data(), bytes, what);
   return all;
+}
+
+bool can_all(Communicator& group, bool can, const Fingerprint& what) {
+  const std::vector<char> all = gathered<char>(group, can ? 1 : 0, what);
+  return std::find(all.begin(), all.end(), 0) == all.end();
 }
 
 bool can_connect(const std::vector<Offer>& offers) {
@@ -257,14 +269,11 @@ std::unique_ptr<NcclGroup> make_nccl_group(RankContext& rank, Communicator& grou
   group.broadcast(&invitation, static_cast<int64_t>(sizeof(invitation)), 0, what);
   if (!invitation.is_valid) return nullptr;
   auto made = std::make_unique<Group>(device, group, invitation.id);
-  const bool is_connected = made->connect();
-  for (const bool other : gathered<char>(group, is_connected ? 1 : 0, what)) {
-    if (other) continue;
-    log_info(str("[nccl] NCCL could not connect ranks of a group (", made->reason(),
-                 "); their data goes through host memory"));
-    return nullptr;
-  }
-  return made;
+  // Nobody waits for a member whom NCCL has refused.
+  if (can_all(group, made->has_begun(), what) && can_all(group, made->connect(), what)) return made;
+  log_info(str("[nccl] NCCL could not connect ranks of a group (", made->reason(),
+               "); their data goes through host memory"));
+  return nullptr;
 }
 
 }  // namespace flow::boxing

@@ -19,6 +19,7 @@
 #include "boxing/comm/failure_stops.h"
 #include "core/context.h"
 #include "core/device/cuda_device.h"
+#include "core/device/cuda_error.h"
 #include "core/device/cuda_library.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -107,7 +108,13 @@ class Group final : public NcclGroup {
                                   static_cast<int>(group.position()), &config);
   }
 
+  // Ends after the work that uses the communicator; a failure meanwhile still aborts it.
   ~Group() override {
+    if (is_connected()) {
+      device_.make_current();
+      cuda::warn_if_failed(cudaStreamSynchronize(device_.compute_stream()),
+                           "cudaStreamSynchronize");
+    }
     const std::lock_guard lock(mutex_);
     if (comm_ != nullptr && result_ != ncclSuccess) library().comm_abort(comm_);
     if (comm_ != nullptr && result_ == ncclSuccess) library().destroy(comm_);
@@ -125,8 +132,7 @@ class Group final : public NcclGroup {
     const auto end = std::chrono::steady_clock::now() + time_limit();
     while (is_in_progress() && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(std::chrono::microseconds(100));
-    const std::lock_guard lock(mutex_);
-    return comm_ != nullptr && result_ == ncclSuccess;
+    return is_connected();
   }
 
   std::string reason() const { return library().error_string(result_); }
@@ -181,6 +187,11 @@ class Group final : public NcclGroup {
     throw DistributedError(str("[", what.op, "] NCCL failed: ", library().error_string(result_),
                                "; NCCL_DEBUG=WARN prints more"),
                            what.site);
+  }
+
+  bool is_connected() {
+    const std::lock_guard lock(mutex_);
+    return comm_ != nullptr && result_ == ncclSuccess;
   }
 
   // Keeps the first result that is an error.

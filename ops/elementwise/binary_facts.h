@@ -49,8 +49,10 @@ struct BinaryFacts {
   RowSample b = kNearZero;
   int64_t number = 3;  // that samples try
   AutocastRule autocast = AutocastRule::kNone;
-  bool gives_bools = false;   // no gradient and no in-place form
-  bool refuses_zero = false;  // an integer divided by zero throws; devices, which cannot, give 0
+  bool gives_bools = false;    // no gradient and no in-place form
+  bool refuses_zero = false;   // an integer divided by zero throws; devices, which cannot, give 0
+  bool is_general = true;      // false: layouts may be right for the samples' values alone
+  uint32_t without_slope = 0;  // bit i: the derivative by input i is not implemented
 
   static constexpr uint32_t masks = 0;
   static constexpr bool allows_in_place = true;
@@ -73,6 +75,7 @@ struct TernaryFacts {
 
   static constexpr bool gives_bools = false;
   static constexpr bool refuses_zero = false;
+  static constexpr uint32_t without_slope = 0;
 
   constexpr int inputs() const { return num_inputs; }
 };

@@ -84,6 +84,20 @@ constexpr bool kReadsOutput = kHasGradOfY<Row> || requires(const Tensor& t) {
   Row::dx_of_y(t, t);
 };
 
+// A function of one tensor without any of these, which is no step function, is not differentiable.
+template <class Row>
+constexpr bool kHasSlope = requires {
+  Row::kFacts.reads;
+}
+
+|| kReadsX<Row> || kReadsOutput<Row> || requires(const Tensor& t) {
+  Row::dx(t);
+}
+
+|| requires {
+  requires Row::kFacts.is_step;
+};
+
 template <class Row>
 Tensor slope(const Tensor& dy, const GradContext& ctx) {
   if constexpr (kHasGradOfX<Row>) {
@@ -159,10 +173,19 @@ void set_unbroadcast(GradContext& ctx, int i, const Tensor& dx) {
   ctx.set(i, dx.shape() == shape ? dx : sum_to(dx, shape));
 }
 
+void refuse_slopes(const GradContext& ctx, uint32_t inputs) {
+  for (int i = 0; inputs >> i != 0; ++i) {
+    if ((inputs >> i & 1U) == 0 || !ctx.needs(i)) continue;
+    throw Unsupported(str("[", ctx.op_name(), "] the derivative by input ", i,
+                          " is not implemented; detach that input"));
+  }
+}
+
 template <class Row>
 void grad_of_several(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
   const GradInputs<Row> in(ctx);
+  refuse_slopes(ctx, Row::kFacts.without_slope);
   if constexpr (requires { Row::da(in); }) {
     if (ctx.needs(0)) set_unbroadcast(ctx, 0, Row::da(in));
   }
@@ -188,7 +211,7 @@ constexpr OpDef op_for() {
   op.allows_in_place = kFacts.allows_in_place && !kFacts.gives_bools;
   if constexpr (HasAttrs<Row>) op.attrs = attrs_def<typename Row::Attrs>();
   if constexpr (kFacts.gives_bools || kFacts.takes == Takes::kBits ||
-                kFacts.takes == Takes::kIntegers) {
+                kFacts.takes == Takes::kIntegers || !kHasSlope<Row>) {
     return op;
   } else if constexpr (requires { kFacts.reads; }) {
     op.grad = grad_of_several<Row>;

@@ -73,6 +73,20 @@ const OpDef kErfinv = in_float32({.name = "erfinv",
 void register_special(OpTable& table) {
   for (const OpDef* op : {&kLgamma, &kPolygamma, &kErfinv})
     table.add(*op);
+  add_ops(table, SpecialRows());
+}
+
+Tensor frexp_exponent(const TensorArg& x) {
+  return run<FrexpExponent>(x);
+}
+
+Tensor poisson_count(const TensorArg& rate, const TensorArg& u) {
+  return run<PoissonCount>(rate, u);
+}
+
+Tensor binomial_count(const TensorArg& count, const TensorArg& p, const TensorArg& u) {
+  return dispatch(op_of<BinomialCount>(), {&count.tensor(), &p.tensor(), &u.tensor()},
+                  count.site());
 }
 
 }  // namespace ops
@@ -106,6 +120,94 @@ Tensor polygamma(int64_t n, const TensorArg& x) {
 Tensor erfinv(const TensorArg& x) {
   const Tensor numbers = floating(x);
   return dispatch(ops::kErfinv, {&numbers}, x.site());
+}
+
+// clang-format off
+
+Tensor i0(const TensorArg& x) { return ops::run<ops::I0>(x); }
+Tensor i0e(const TensorArg& x) { return ops::run<ops::I0e>(x); }
+Tensor i1(const TensorArg& x) { return ops::run<ops::I1>(x); }
+Tensor i1e(const TensorArg& x) { return ops::run<ops::I1e>(x); }
+Tensor modified_bessel_i0(const TensorArg& x) { return i0(x); }
+Tensor modified_bessel_i1(const TensorArg& x) { return i1(x); }
+Tensor modified_bessel_k0(const TensorArg& x) { return ops::run<ops::K0>(x); }
+Tensor modified_bessel_k1(const TensorArg& x) { return ops::run<ops::K1>(x); }
+Tensor scaled_modified_bessel_k0(const TensorArg& x) { return ops::run<ops::K0e>(x); }
+Tensor scaled_modified_bessel_k1(const TensorArg& x) { return ops::run<ops::K1e>(x); }
+Tensor bessel_j0(const TensorArg& x) { return ops::run<ops::J0>(x); }
+Tensor bessel_j1(const TensorArg& x) { return ops::run<ops::J1>(x); }
+Tensor bessel_y0(const TensorArg& x) { return ops::run<ops::Y0>(x); }
+Tensor bessel_y1(const TensorArg& x) { return ops::run<ops::Y1>(x); }
+Tensor spherical_bessel_j0(const TensorArg& x) { return ops::run<ops::SphericalJ0>(x); }
+Tensor airy_ai(const TensorArg& x) { return ops::run<ops::AiryAi>(x); }
+Tensor erfcx(const TensorArg& x) { return ops::run<ops::Erfcx>(x); }
+Tensor entr(const TensorArg& x) { return ops::run<ops::Entr>(x); }
+Tensor log_ndtr(const TensorArg& x) { return ops::run<ops::LogNdtr>(x); }
+Tensor ndtri(const TensorArg& p) { return ops::run<ops::Ndtri>(p); }
+Tensor xlog1py(const TensorArg& a, const TensorArg& b) { return ops::run<ops::Xlog1py>(a, b); }
+Tensor gammainc(const TensorArg& a, const TensorArg& x) { return ops::run<ops::Gammainc>(a, x); }
+Tensor gammaincc(const TensorArg& a, const TensorArg& x) { return ops::run<ops::Gammaincc>(a, x); }
+Tensor igamma(const TensorArg& a, const TensorArg& x) { return gammainc(a, x); }
+Tensor igammac(const TensorArg& a, const TensorArg& x) { return gammaincc(a, x); }
+Tensor zeta(const TensorArg& s, const TensorArg& q) { return ops::run<ops::Zeta>(s, q); }
+Tensor gcd(const TensorArg& a, const TensorArg& b) { return ops::run<ops::Gcd>(a, b); }
+Tensor lcm(const TensorArg& a, const TensorArg& b) { return ops::run<ops::Lcm>(a, b); }
+
+// clang-format on
+
+Tensor zeta(const TensorArg& s, const Scalar& q) {
+  return zeta(s, ops::number_like(s, q));
+}
+
+Tensor zeta(const Scalar& s, const TensorArg& q) {
+  return zeta({ops::number_like(q, s), q.site()}, q);
+}
+
+Tensor xlog1py(const TensorArg& a, const Scalar& b) {
+  return xlog1py(a, ops::number_like(a, b));
+}
+
+Tensor xlog1py(const Scalar& a, const TensorArg& b) {
+  return xlog1py({ops::number_like(b, a), b.site()}, b);
+}
+
+Tensor float_power(const TensorArg& x, const TensorArg& exponent) {
+  return ops::named("float_power", x.site(), [&] {
+    const Tensor base = cast(x, DType::kFloat64);
+    const Tensor power = cast(exponent, DType::kFloat64);
+    return pow({base, x.site()}, {power, x.site()});
+  });
+}
+
+Tensor float_power(const TensorArg& x, const Scalar& exponent) {
+  return ops::named("float_power", x.site(), [&] {
+    const Tensor base = cast(x, DType::kFloat64);
+    return pow({base, x.site()}, exponent);
+  });
+}
+
+Tensor float_power(const Scalar& x, const TensorArg& exponent) {
+  return ops::named("float_power", exponent.site(), [&] {
+    const Tensor power = cast(exponent, DType::kFloat64);
+    return pow(x, {power, exponent.site()});
+  });
+}
+
+Tensor nextafter(const TensorArg& a, const TensorArg& b) {
+  const DType dtype = ops::result_dtype(a, b);
+  const int64_t digits = dtype == DType::kFloat16    ? 11
+                         : dtype == DType::kBFloat16 ? 8
+                         : dtype == DType::kFloat32  ? 24
+                                                     : 53;
+  return ops::dispatch_promoted(ops::op_of<ops::Nextafter>(), a, b, ops::NextafterAttrs{digits});
+}
+
+FrexpResult frexp(const TensorArg& x) {
+  return ops::named("frexp", x.site(), [&]() -> FrexpResult {
+    const Tensor mantissa = ops::run<ops::FrexpMantissa>(x);
+    const Tensor exponent = ops::frexp_exponent(x);
+    return {mantissa, cast({exponent, x.site()}, DType::kInt32)};
+  });
 }
 
 Tensor logit(const TensorArg& x, const LogitOptions& options) {
@@ -222,6 +324,10 @@ Tensor mvlgamma(const TensorArg& x, int64_t p) {
     const double count = static_cast<double>(p * (p - 1)) / 4;
     return add({total, x.site()}, count * std::log(std::numbers::pi));
   });
+}
+
+Tensor multigammaln(const TensorArg& x, int64_t p) {
+  return mvlgamma(x, p);
 }
 
 }  // namespace flow

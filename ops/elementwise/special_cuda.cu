@@ -1,7 +1,9 @@
-// CUDA kernels of a function of ops/elementwise/special.h.
+// CUDA kernels of ops/elementwise/special.h.
 #include <cmath>
 
 #include "ops/elementwise/formulas_cuda.cuh"
+#include "ops/elementwise/rows_cuda.cuh"
+#include "ops/elementwise/special/functions.h"
 #include "ops/elementwise/special_op.h"
 
 namespace flow::ops {
@@ -22,6 +24,9 @@ struct Lgamma {
 
 void register_special_cuda(KernelTable& table) {
   add_formula<Applied<Lgamma>::Of, Elements::kFloating, 1>(table, kLgamma);
+  add_formula<PolygammaOf, Elements::kFloating, 1>(table, kPolygamma);
+  add_formula<Applied<Erfinv>::Of, Elements::kFloating, 1>(table, kErfinv);
+  add_rows(table, SpecialRows());
 }
 
 }  // namespace flow::ops

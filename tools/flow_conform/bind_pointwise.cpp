@@ -123,6 +123,9 @@ void bind_binary(Bindings& table) {
   table.add("pow", power);
   table.add("fmax", [](Case& c) { return fmax(c.in(0), c.in(1)); });
   table.add("fmin", [](Case& c) { return fmin(c.in(0), c.in(1)); });
+  table.add("nextafter", [](Case& c) { return nextafter(c.in(0), c.in(1)); });
+  table.add("igamma", [](Case& c) { return igamma(c.in(0), c.in(1)); });
+  table.add("igammac", [](Case& c) { return igammac(c.in(0), c.in(1)); });
   table.add("arctan2", [](Case& c) { return atan2(c.in(0), c.in(1)); });
   table.add("isclose", [](Case& c) {
     CloseOptions options;
@@ -269,6 +272,8 @@ void bind_pointwise(Bindings& table) {
   add_unary(table, "arccosh", acosh);
   add_unary(table, "arctanh", atanh);
   add_unary(table, "expit", sigmoid);
+  add_unary(table, "modified_bessel_i0", modified_bessel_i0);
+  add_unary(table, "modified_bessel_i1", modified_bessel_i1);
   table.add("nan_to_num", [](Case& c) {
     NanToNumOptions options;
     c.attrs.read("nan", options.nan);

@@ -44,8 +44,11 @@ SampleInput input_for(const ops::RowSample& sample) {
 const std::set<std::string_view> kFewPairs = {"eq", "ne", "logical_and", "logical_or"};
 
 // Adds samples of an op of two tensors: the shapes that broadcast, and many elements.
-void add_pairs(Samples& samples, const char* op, const SampleInput& a, const SampleInput& b,
-               DTypeSet dtypes, const Call& call) {
+void add_pairs(Samples& samples, const ops::BinaryFacts& facts, DTypeSet dtypes, const Call& call) {
+  const char* op = facts.name;
+  const SampleInput a = input_for(facts.a);
+  const SampleInput b = input_for(facts.b);
+
   struct Shapes {
     Shape a, b;
     const char* label;
@@ -69,8 +72,9 @@ void add_pairs(Samples& samples, const char* op, const SampleInput& a, const Sam
     samples.push_back({op, {left, right}, dtypes, call, label});
     samples.back().only_kernels = b_shape.numel() > 100 || a_shape.numel() > 100;
     // A rule may hold by chance for the truth values of a few pairs.
+    samples.back().constant_inputs = facts.without_slope;
     samples.back().is_general =
-        !kFewPairs.contains(op) || (a_shape.size() > 0 && b_shape.size() > 0);
+        facts.is_general && (!kFewPairs.contains(op) || (a_shape.size() > 0 && b_shape.size() > 0));
   }
   SampleInput left = specials({4, 25});
   SampleInput right = specials({4, 25});
@@ -78,6 +82,7 @@ void add_pairs(Samples& samples, const char* op, const SampleInput& a, const Sam
   right.avoid = b.avoid;
   samples.push_back({op, {left, right}, dtypes, call, "specials"});
   samples.back().only_kernels = true;
+  samples.back().constant_inputs = facts.without_slope;
 }
 
 // Adds samples of an op of a tensor and a number.
@@ -113,7 +118,7 @@ void add_row(Samples& samples, const ops::BinaryFacts& facts) {
     return;
   }
   const auto call = [function = facts.call](const Inputs& x) { function(x[0], x[1]); };
-  add_pairs(samples, facts.name, input_for(facts.a), input_for(facts.b), dtypes, call);
+  add_pairs(samples, facts, dtypes, call);
   if (facts.gives_bools) {
     samples.push_back({facts.name, {mask({5, 2}), mask({5, 2})}, kNoDType, call, "masks"});
   }

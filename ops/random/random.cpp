@@ -1,12 +1,15 @@
 #include "ops/random/random.h"
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
+#include "ops/elementwise/special_op.h"
 #include "ops/elementwise/trigonometry.h"
 #include "ops/elementwise/unary.h"
 #include "ops/integer_range.h"
@@ -143,6 +146,17 @@ void check_drawn(const char* op, const Tensor& x, Site site) {
   throw InvalidArgument(str("[", op, "] needs a floating dtype; received ", x.dtype()), site);
 }
 
+constexpr double kLargest = std::numeric_limits<double>::max();
+
+// Throws InvalidArgument if an element is not in [0, high]. A trace has no values to look at.
+void check_range(const char* op, const char* rule, const Tensor& x, double high, Site site) {
+  if (x.numel() == 0 || thread_state().trace != nullptr) return;
+  const auto least = min({x, site}).item<double>(site);
+  const auto largest = max({x, site}).item<double>(site);
+  if (least >= 0 && largest <= high) return;
+  throw InvalidArgument(str("[", op, "] ", rule, "; received ", least, " to ", largest), site);
+}
+
 Tensor checked_std(const Tensor& std, Site site) {
   return ops::checked(std, ops::kCheckedSpreads, site, [&] {
     check_std(min({std, site}).item<double>(site), "normal", site);
@@ -244,6 +258,41 @@ Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& optio
 
 Tensor bernoulli(const TensorArg& p) {
   return dispatch(ops::kBernoulli, {&p.tensor()}, p.site());
+}
+
+Tensor poisson(const TensorArg& rate) {
+  return ops::named("poisson", rate.site(), [&]() -> Tensor {
+    const Site site = rate.site();
+    check_drawn("poisson", rate, site);
+    check_range("poisson", "a rate must be finite and not negative", rate->detach(), kLargest,
+                site);
+    const Tensor wide = cast({rate->detach(), site}, DType::kFloat64);
+    const Tensor u = rand_like({wide, site});
+    return cast({ops::poisson_count({wide, site}, {u, site}), site}, rate->dtype());
+  });
+}
+
+Tensor binomial(const TensorArg& count, const TensorArg& prob) {
+  return ops::named("binomial", count.site(), [&]() -> Tensor {
+    const Site site = count.site();
+    check_drawn("binomial", count, site);
+    if (count->dtype() != prob->dtype()) {
+      throw InvalidArgument(str("[binomial] count and prob must have one dtype; received ",
+                                count->meta(), ", ", prob->meta(), "; cast one"),
+                            site);
+    }
+    const Tensor counts = count->detach();
+    check_range("binomial", "a count must be finite and not negative", counts, kLargest, site);
+    check_range("binomial", "a count must be whole", frac({counts, site}), 0, site);
+    check_range("binomial", "a probability must be in [0, 1]", prob->detach(), 1, site);
+    const Shape shape = broadcast_shapes(count->shape(), prob->shape(), "binomial");
+    const Tensor events = cast({counts, site}, DType::kFloat64);
+    const Tensor chances = cast({prob->detach(), site}, DType::kFloat64);
+    const Tensor wide = expand({count->shape() == shape ? events : chances, site}, shape);
+    const Tensor u = rand_like({wide, site});
+    const Tensor drawn = ops::binomial_count({events, site}, {chances, site}, {u, site});
+    return cast({drawn, site}, count->dtype());
+  });
 }
 
 const Tensor& InPlaceMethods::uniform_(double from, double to, Site site) const {

@@ -37,5 +37,14 @@ Tensor randint_like(const TensorArg& x, int64_t high, const TensorOptions& optio
 // Returns 1 with the probability that the element of p gives (0 to 1), else 0, in the dtype of p.
 // There is no gradient.
 Tensor bernoulli(const TensorArg& p);
+// Poisson-distributed numbers with the mean that each element of `rate` gives, in its dtype. A draw
+// takes time proportional to the square root of its rate. There is no gradient. Throws
+// InvalidArgument if a rate is negative or not finite; in a graph such an element becomes NaN.
+Tensor poisson(const TensorArg& rate);
+// How many of `count` events happen that have the probability `prob` each. The shapes broadcast;
+// both have one floating dtype, which is that of the result. A draw takes time proportional to its
+// standard deviation. There is no gradient. Throws InvalidArgument if a count is negative or not
+// whole or a probability is outside of [0, 1]; in a graph such an element becomes NaN.
+Tensor binomial(const TensorArg& count, const TensorArg& prob);
 
 }  // namespace flow

@@ -5,6 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
+#include <mutex>
+#include <optional>
 #include <ostream>
 #include <vector>
 
@@ -27,10 +30,40 @@ void write_to_stdout(std::string_view text) {
 
 namespace {
 
-constexpr int kPrecision = 4;
-constexpr int64_t kThreshold = 1000;  // tensors up to this size are printed in full
-constexpr int64_t kEdgeItems = 3;     // printed at both ends of each dim of a larger tensor
-constexpr int64_t kLineWidth = 80;
+// What set_printoptions sets.
+struct Style {
+  int precision = 4;
+  int64_t threshold = 1000;
+  int64_t edge_items = 3;
+  int64_t line_width = 80;
+  std::optional<bool> is_scientific = {};
+};
+
+// The style of one rank; the rank's threads share it.
+struct RankStyle {
+  std::mutex mutex;
+  Style style;  // guarded by mutex
+};
+
+Style style_of_this_rank() {
+  auto& shared = thread_state().context->slot<RankStyle>();
+  const std::lock_guard lock(shared.mutex);
+  return shared.style;
+}
+
+Style profile_named(const std::string& name) {
+  Style style;
+  if (name == "short") {
+    style.precision = 2;
+    style.edge_items = 2;
+  } else if (name == "full") {
+    style.threshold = std::numeric_limits<int64_t>::max();
+  } else if (name != "default") {
+    throw InvalidArgument(
+        str("[set_printoptions] profile is '", name, "'; give default, short or full"));
+  }
+  return style;
+}
 
 // A local part in memory.
 struct Part {
@@ -38,6 +71,7 @@ struct Part {
   DType dtype;
   Shape shape;
   Strides strides;
+  Style style;
   bool is_summarized;
 };
 
@@ -77,12 +111,13 @@ std::string float_text(double value, std::chars_format format, int precision) {
 std::vector<int64_t> shown_indices(const Part& part, int64_t dim) {
   const int64_t size = part.shape[dim];
   std::vector<int64_t> indices;
-  const bool has_gap = part.is_summarized && size > 2 * kEdgeItems;
-  for (int64_t i = 0; i < (has_gap ? kEdgeItems : size); ++i)
+  const int64_t edge_items = part.style.edge_items;
+  const bool has_gap = part.is_summarized && size > 2 * edge_items;
+  for (int64_t i = 0; i < (has_gap ? edge_items : size); ++i)
     indices.push_back(i);
   if (has_gap) {
     indices.push_back(-1);
-    for (int64_t i = size - kEdgeItems; i < size; ++i)
+    for (int64_t i = size - edge_items; i < size; ++i)
       indices.push_back(i);
   }
   return indices;
@@ -138,13 +173,15 @@ class Formatter {
     });
     if (values.empty()) return;
     is_scientific_ = largest / smallest > 1000 || largest > 1e8 || (!is_whole_ && smallest < 1e-4);
+    is_scientific_ = part_.style.is_scientific.value_or(is_scientific_);
     for (const double value : values)
       widen(number(value));
   }
 
   std::string number(double value) const {
-    if (is_scientific_) return float_text(value, std::chars_format::scientific, kPrecision);
-    if (!is_whole_) return float_text(value, std::chars_format::fixed, kPrecision);
+    if (is_scientific_)
+      return float_text(value, std::chars_format::scientific, part_.style.precision);
+    if (!is_whole_) return float_text(value, std::chars_format::fixed, part_.style.precision);
     return float_text(value, std::chars_format::fixed, 0) + (std::isfinite(value) ? "." : "");
   }
 
@@ -156,7 +193,8 @@ class Formatter {
 
 // The text of the innermost dim, with line breaks at the line width.
 std::string vector_text(const Part& part, const Formatter& format, int64_t offset, int64_t indent) {
-  const int64_t per_line = std::max<int64_t>(1, (kLineWidth - indent) / (format.width() + 2));
+  const int64_t per_line =
+      std::max<int64_t>(1, (part.style.line_width - indent) / (format.width() + 2));
   const int64_t dim = part.shape.size() - 1;
   std::string text = "[";
   int64_t count = 0;
@@ -232,10 +270,33 @@ std::vector<std::string> suffixes_of(const Tensor& tensor, bool shows_values) {
 
 }  // namespace
 
+void set_printoptions(const PrintOptions& options) {
+  const auto check = [](const char* name, std::optional<int64_t> value, int64_t highest) {
+    if (!value || (*value >= 0 && *value <= highest)) return;
+    throw InvalidArgument(
+        str("[set_printoptions] ", name, " is ", *value, "; give 0 to ", highest));
+  };
+  constexpr int64_t kMany = std::numeric_limits<int64_t>::max() / 4;
+  check("precision", options.precision, 30);
+  check("threshold", options.threshold, kMany);
+  check("edgeitems", options.edgeitems, kMany);
+  check("linewidth", options.linewidth, kMany);
+  Style style = options.profile.empty() ? style_of_this_rank() : profile_named(options.profile);
+  if (options.precision) style.precision = static_cast<int>(*options.precision);
+  style.threshold = options.threshold.value_or(style.threshold);
+  style.edge_items = options.edgeitems.value_or(style.edge_items);
+  style.line_width = options.linewidth.value_or(style.line_width);
+  style.is_scientific = options.sci_mode;
+  auto& shared = thread_state().context->slot<RankStyle>();
+  const std::lock_guard lock(shared.mutex);
+  shared.style = style;
+}
+
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   if (!tensor.defined()) return out << "tensor(undefined)";
   const Tensor strided = strided_form(tensor);
   const TensorMeta& meta = strided.meta();
+  const Style style = style_of_this_rank();
   // Bringing a view up to date would communicate.
   const bool shows_values = strided.impl().storage && !is_outdated_view(tensor);
   std::string text = "tensor(";
@@ -252,8 +313,12 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
       others.add(strided.impl(), "print", Site::none(), OthersMemory::Where::kAnywhere);
       copy = host_copy(rank, {strided.impl().data(), &meta});
     }
-    const Part part{copy ? copy->data() : strided.impl().data(), meta.dtype, meta.local_shape,
-                    meta.strides, meta.local_numel > kThreshold};
+    const Part part{copy ? copy->data() : strided.impl().data(),
+                    meta.dtype,
+                    meta.local_shape,
+                    meta.strides,
+                    style,
+                    meta.local_numel > style.threshold};
     text += nested_text(part, Formatter(part), 0, 0, indent);
   }
   // Suffixes stay on the last line if they fit.
@@ -262,7 +327,7 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
       line_start == std::string::npos ? text.size() + 2 : text.size() - line_start + 1);
   for (const std::string& suffix : suffixes_of(tensor, shows_values)) {
     const auto length = static_cast<int64_t>(suffix.size());
-    if (line_length + length + 2 > kLineWidth) {
+    if (line_length + length + 2 > style.line_width) {
       text += ",\n" + std::string(static_cast<size_t>(indent), ' ') + suffix;
       line_length = indent + length;
     } else {

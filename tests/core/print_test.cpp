@@ -191,4 +191,26 @@ TEST(Print, ValuesAreSeparatedBySpaces) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "loss 0.5 (2, 3) true\n");
 }
 
+// The texts are PyTorch's.
+TEST(Print, OptionsChangeTheDigitsAndTheShortening) {
+  const Tensor x = floats({1.23456789f, 100.5f, 0.00001f}, {3});
+  std::vector<float> places(12);
+  std::iota(places.begin(), places.end(), 0.f);
+  const Tensor many = floats(places, {12});
+  flow::set_printoptions({.precision = 2});
+  EXPECT_EQ(str(x), "tensor([1.23e+00, 1.00e+02, 1.00e-05])");
+  flow::set_printoptions({.profile = "default", .sci_mode = false});
+  EXPECT_EQ(str(x), "tensor([  1.2346, 100.5000,   0.0000])");
+  flow::set_printoptions({.sci_mode = true});
+  EXPECT_EQ(str(floats({1.f, 2.f}, {2})), "tensor([1.0000e+00, 2.0000e+00])");
+  flow::set_printoptions({.threshold = 5, .edgeitems = 2});
+  EXPECT_EQ(str(many), "tensor([ 0.,  1.,  ..., 10., 11.])");
+  flow::set_printoptions({.linewidth = 30});
+  EXPECT_EQ(str(many), "tensor([ 0.,  1.,  ..., 10.,\n        11.])");
+  flow::set_printoptions({.profile = "default"});
+  EXPECT_EQ(str(x), "tensor([1.2346e+00, 1.0050e+02, 1.0000e-05])");
+  EXPECT_THROW(flow::set_printoptions({.profile = "long"}), flow::InvalidArgument);
+  EXPECT_THROW(flow::set_printoptions({.precision = -1}), flow::InvalidArgument);
+}
+
 }  // namespace

@@ -534,6 +534,22 @@ Tensor conv1d(const TensorArg& x, const TensorArg& weight, const ConvOptions& op
   });
 }
 
+Tensor conv_tbc(const TensorArg& x, const TensorArg& weight, const TensorArg& bias, int64_t pad) {
+  return ops::named("conv_tbc", x.site(), [&]() -> Tensor {
+    const Site site = x.site();
+    if (x->dim() != 3 || weight->dim() != 3) {
+      throw InvalidArgument(str("[conv_tbc] takes x (T, N, C) and weight (kernel, C, O); received ",
+                                x->meta(), ", ", weight->meta()),
+                            site);
+    }
+    const Tensor lines = permute(x, {1, 2, 0});
+    const Tensor taps = permute(weight, {2, 1, 0});
+    const Tensor y =
+        ops::conv_of("conv_tbc", 1, {lines, site}, {taps, site}, bias.tensor(), {.padding = pad});
+    return permute({y, site}, {2, 0, 1});
+  });
+}
+
 Tensor conv2d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
               const ConvOptions& options) {
   return ops::named("conv2d", x.site(), [&]() -> Tensor {

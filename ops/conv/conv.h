@@ -45,6 +45,10 @@ struct ConvTransposeOptions {
 // out = (in - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1.
 //
 //   Tensor twice_as_large = conv_transpose2d(x, weight, {.stride = 2});   // 2 x 2 kernel
+// conv1d of x (T, N, C), time first, with weight (kernel, C, O) and bias (O), -> (T out, N, O).
+// `pad` zeros are added at both ends.
+Tensor conv_tbc(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
+                int64_t pad = 0);
 Tensor conv_transpose1d(const TensorArg& x, const TensorArg& weight, const TensorArg& bias,
                         const ConvTransposeOptions& options = {});
 Tensor conv_transpose1d(const TensorArg& x, const TensorArg& weight,

@@ -8,6 +8,7 @@
 #include "ops/elementwise/where.h"
 #include "ops/index/embedding_op.h"
 #include "ops/index/index.h"
+#include "ops/named_errors.h"
 #include "ops/reduce/statistics.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
@@ -170,6 +171,14 @@ Tensor embedding(const TensorArg& input, const TensorArg& weight, const Embeddin
   attrs.scale_grad_by_freq = options.scale_grad_by_freq;
   if (options.max_norm) shorten_rows(input, weight, options);
   return dispatch(ops::kEmbedding, {&input.tensor(), &weight.tensor()}, attrs, input.site());
+}
+
+const Tensor& embedding_renorm_(const TensorArg& weight, const TensorArg& indices, double max_norm,
+                                double norm_type) {
+  ops::named("embedding_renorm_", weight.site(), [&] {
+    shorten_rows(indices, weight, {.max_norm = max_norm, .norm_type = norm_type});
+  });
+  return weight;
 }
 
 }  // namespace flow

@@ -22,4 +22,9 @@ struct EmbeddingOptions {
 Tensor embedding(const TensorArg& input, const TensorArg& weight,
                  const EmbeddingOptions& options = {});
 
+// Scales the rows of weight (rows, D) that `indices` names down to the p-norm max_norm, in place,
+// where they are longer. This is not recorded. Returns weight.
+const Tensor& embedding_renorm_(const TensorArg& weight, const TensorArg& indices, double max_norm,
+                                double norm_type = 2);
+
 }  // namespace flow

@@ -1,5 +1,8 @@
 #include "ops/index/scatter_reduce.h"
 
+#include <limits>
+
+#include "core/context.h"
 #include "core/dispatch.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
@@ -10,7 +13,12 @@
 #include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
 #include "ops/index/gather_op.h"
+#include "ops/index/search.h"
 #include "ops/named_errors.h"
+#include "ops/reduce/extrema.h"
+#include "ops/reduce/reduce.h"
+#include "ops/reduce/scan.h"
+#include "ops/shape/concat.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
 
@@ -199,6 +207,109 @@ const Tensor& InPlaceMethods::scatter_reduce_(int64_t dim, const TensorArg& inde
                          [&](const TensorArg& old) {
                            return flow::scatter_reduce(old, dim, index, src, reduce, options);
                          });
+}
+
+namespace {
+
+// What a reduction begins with, and its name in scatter_reduce.
+struct SegmentKind {
+  const char* reduce;
+  double start;
+};
+
+SegmentKind segment_kind(const std::string& reduce, Site site) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (reduce == "sum" || reduce == "mean") return {"sum", 0};
+  if (reduce == "prod") return {"prod", 1};
+  if (reduce == "max" || reduce == "amax") return {"amax", -kInfinity};
+  if (reduce == "min" || reduce == "amin") return {"amin", kInfinity};
+  throw InvalidArgument(
+      str("[segment_reduce] reduce is '", reduce, "'; give sum, mean, max, min or prod"), site);
+}
+
+void check_segments(const Tensor& lengths, int64_t size, bool is_unsafe, Site site) {
+  if (lengths.numel() == 0 || thread_state().trace != nullptr) return;
+  const auto least = min({lengths, site}).item<int64_t>(site);
+  if (least < 0) {
+    throw InvalidArgument(str("[segment_reduce] a length is ", least, "; give 0 or more"), site);
+  }
+  if (is_unsafe) return;
+  const Tensor totals = sum({lengths, site}, -1);
+  const Tensor fits = all({eq({totals, site}, size), site});
+  if (fits.item<bool>(site)) return;
+  throw InvalidArgument(str("[segment_reduce] the lengths do not add up to ", size,
+                            ", the size of the axis; set unsafe to leave elements out"),
+                        site);
+}
+
+// Where the segments begin and the last one ends: (…, S + 1) int64.
+Tensor segment_ends(const TensorArg& data, const SegmentReduceOptions& options) {
+  const Site site = data.site();
+  const Tensor& given = options.lengths.defined() ? options.lengths : options.offsets;
+  if (options.lengths.defined() == options.offsets.defined()) {
+    throw InvalidArgument("[segment_reduce] takes lengths or offsets; give one of both", site);
+  }
+  const int64_t axis = options.axis < 0 ? options.axis + data->dim() : options.axis;
+  bool fits = !is_floating(given.dtype()) && given.dtype() != DType::kBool && axis >= 0 &&
+              axis < data->dim() && given.dim() == axis + 1;
+  for (int64_t d = 0; fits && d < axis; ++d)
+    fits = given.size(d) == data->size(d);
+  if (!fits || (options.offsets.defined() && given.size(-1) == 0)) {
+    throw InvalidArgument(
+        str("[segment_reduce] takes integers of the dims of the data in front of ",
+            "the axis, and one dim of segments; received ", given.meta(), " for data of shape ",
+            data->shape(), " and axis ", options.axis),
+        site);
+  }
+  const Tensor whole = cast({given.detach(), site}, DType::kInt64);
+  if (options.offsets.defined()) {
+    check_segments(diff({whole, site}), data->size(axis), true, site);
+    return whole;
+  }
+  check_segments(whole, data->size(axis), options.unsafe, site);
+  return pad({cumsum({whole, site}, -1), site}, {1, 0});
+}
+
+}  // namespace
+
+Tensor segment_reduce(const TensorArg& data, const std::string& reduce,
+                      const SegmentReduceOptions& options) {
+  return ops::named("segment_reduce", data.site(), [&]() -> Tensor {
+    const Site site = data.site();
+    const SegmentKind kind = segment_kind(reduce, site);
+    if (!is_floating(data->dtype())) {
+      throw InvalidArgument(str("[segment_reduce] needs floating data; received ", data->meta()),
+                            site);
+    }
+    const Tensor ends = segment_ends(data, options);
+    const int64_t axis = ends.dim() - 1;
+    const int64_t segments = ends.size(-1) - 1;
+    Shape rows = ends.shape();
+    rows[axis] = data->size(axis);
+    TensorOptions layout = options_like(ends);
+    if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+    const Tensor places = expand({arange(data->size(axis), layout, site), site}, rows);
+    // 0 in front of the first segment, and segments + 1 behind the last one.
+    Tensor index = searchsorted({ends, site}, {contiguous({places, site}), site}, {.right = true});
+    Shape along = rows;
+    while (along.size() < data->dim())
+      along.push_back(1);
+    index = expand({reshape({index, site}, along), site}, data->shape());
+    Shape shape = data->shape();
+    shape[axis] = segments + 2;
+    TensorOptions values = options_like(data);
+    values.requires_grad = false;
+    if (!values.sbp.empty()) values.sbp = NdSbp::broadcast(values.sbp.size());
+    const Tensor start = full(shape, options.initial.value_or(kind.start), values, site);
+    const Tensor reduced = scatter_reduce({start, site}, axis, {index, site}, data, kind.reduce);
+    const Tensor inside = narrow({reduced, site}, axis, 1, segments);
+    if (reduce != "mean") return inside;
+    along[axis] = segments;
+    const Tensor counts = cast({reshape({diff({ends, site}), site}, along), site}, data->dtype());
+    const Tensor means = div({inside, site}, {counts, site});
+    return options.initial ? where({eq({counts, site}, 0), site}, {inside, site}, {means, site})
+                           : means;
+  });
 }
 
 }  // namespace flow

@@ -1,5 +1,8 @@
 #include "ops/index/selection.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "core/error.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
@@ -18,7 +21,9 @@
 #include "ops/reduce/extrema.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/scan.h"
+#include "ops/reduce/statistics.h"
 #include "ops/shape/concat.h"
+#include "ops/shape/slice.h"
 #include "ops/shape/view.h"
 
 namespace flow {
@@ -127,6 +132,42 @@ Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const 
   return ops::named("index_add", x.site(), [&]() -> Tensor {
     const SliceSum sum = slice_sum("index_add", x, dim, index, source, alpha);
     return index_put(x, IndexList(sum.places), {sum.added, source.site()}, {.accumulate = true});
+  });
+}
+
+Tensor nonzero_static(const TensorArg& x, const NonzeroStaticOptions& options) {
+  return ops::named("nonzero_static", x.site(), [&]() -> Tensor {
+    const Site site = x.site();
+    if (options.size < 0) {
+      throw InvalidArgument(str("[nonzero_static] size is ", options.size, "; give 0 or more"),
+                            site);
+    }
+    const Shape shape = x->shape();
+    const Tensor values = x->detach();
+    TensorOptions layout = options_like(values);
+    layout.dtype = DType::kInt64;
+    layout.requires_grad = false;
+    if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+    const int64_t num_found = std::min(options.size, values.numel());
+    const Tensor is_zero = reshape({eq({values, site}, 0), site}, {-1});
+    const Tensor order = argsort({cast({is_zero, site}, DType::kInt32), site}, {.stable = true});
+    const Tensor first = narrow({order, site}, 0, 0, num_found);
+    std::vector<Tensor> columns;
+    int64_t stride = values.numel();
+    for (int64_t d = 0; d < shape.size() && num_found > 0; ++d) {
+      stride /= shape[d];
+      const Tensor quotient = floor_divide({first, site}, stride);
+      columns.push_back(remainder({quotient, site}, shape[d]));
+    }
+    const Tensor rows = columns.empty() ? zeros({num_found, shape.size()}, layout, site)
+                                        : stack({columns, site}, 1);
+    const Tensor is_missing = ge({arange(num_found, layout, site), site}, count_nonzero(values));
+    const Tensor found =
+        masked_fill({rows, site}, {unsqueeze({is_missing, site}, 1), site}, options.fill_value);
+    if (num_found == options.size) return found;
+    const Tensor rest =
+        full({options.size - num_found, shape.size()}, options.fill_value, layout, site);
+    return cat({{found, rest}, site}, 0);
   });
 }
 

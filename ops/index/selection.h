@@ -30,6 +30,15 @@ Tensor take_along_dim(const TensorArg& x, const TensorArg& indices,
 Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
                  double alpha = 1);
 
+struct NonzeroStaticOptions {
+  int64_t size = 0;         // the number of rows
+  int64_t fill_value = -1;  // of the rows that are left over
+};
+
+// The first `size` rows of nonzero(x), (size, x.dim()), which a graph can trace. Missing rows hold
+// fill_value.
+Tensor nonzero_static(const TensorArg& x, const NonzeroStaticOptions& options);
+
 // An alias of nonzero.
 Tensor argwhere(const TensorArg& x);
 

@@ -23,6 +23,7 @@ from op_refusals import refusals
 from op_results import all_results
 from op_scalars import antialias, corners, integers, scalars
 from op_selection import selection
+from op_special import special_functions
 from op_vectors import all_vectors
 
 
@@ -779,6 +780,8 @@ def all_cases():
     more_linear_algebra()
     generator.manual_seed(42)
     polynomials()
+    generator.manual_seed(43)
+    special_functions()
     generator.set_state(state)
     counts = {}
     for case in cases:

@@ -92,6 +92,12 @@ void bind_indexing(Bindings& table) {
     c.attrs.only("as_tuple", false);
     return nonzero(c.in(0));
   });
+  table.add("nonzero_static", [](Case& c) {
+    NonzeroStaticOptions options;
+    options.size = c.attrs.get<int64_t>("size");
+    c.attrs.read("fill_value", options.fill_value);
+    return nonzero_static(c.in(0), options);
+  });
   table.add("one_hot",
             [](Case& c) { return one_hot(c.in(0), c.attrs.get<int64_t>("num_classes", -1)); });
   table.add("embedding", embedded);

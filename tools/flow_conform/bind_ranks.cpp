@@ -2,7 +2,9 @@
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/special.h"
 #include "ops/index/count.h"
+#include "ops/index/histogram.h"
 #include "ops/index/search.h"
+#include "ops/reduce/differences.h"
 #include "ops/reduce/order_statistics.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/scan.h"
@@ -34,8 +36,22 @@ void bind_special(Bindings& table) {
     c.attrs.read("eps", options.eps);
     return logit(c.in(0), options);
   });
+  table.add("frexp", [](Case& c) -> Outputs {
+    const FrexpResult y = frexp(c.in(0));
+    return {y.mantissa, y.exponent};
+  });
   table.add("heaviside", [](Case& c) { return heaviside(c.in(0), c.in(1)); });
   table.add("logaddexp2", [](Case& c) { return logaddexp2(c.in(0), c.in(1)); });
+}
+
+// Pairs of a flat list.
+std::vector<std::pair<double, double>> read_range(Case& c) {
+  std::vector<double> ends;
+  c.attrs.read("range", ends);
+  std::vector<std::pair<double, double>> pairs;
+  for (size_t i = 0; i + 1 < ends.size(); i += 2)
+    pairs.emplace_back(ends[i], ends[i + 1]);
+  return pairs;
 }
 
 template <class Whole, class AlongDim>
@@ -139,6 +155,40 @@ void bind_counts(Bindings& table) {
     c.attrs.read("min", options.min);
     c.attrs.read("max", options.max);
     return histc(c.in(0), options);
+  });
+  table.add("histogram", [](Case& c) -> Outputs {
+    HistogramOptions options;
+    options.weight = c.named("weight");
+    options.range = read_range(c);
+    c.attrs.read("density", options.density);
+    const Tensor edges = c.named("edges");
+    const HistogramResult y = edges.defined()
+                                  ? histogram(c.in(0), edges, options)
+                                  : histogram(c.in(0), c.attrs.get<int64_t>("bins"), options);
+    return {y.hist, y.bin_edges};
+  });
+  table.add("histogramdd", [](Case& c) {
+    HistogramOptions options;
+    options.weight = c.named("weight");
+    options.range = read_range(c);
+    c.attrs.read("density", options.density);
+    const auto bins = c.attrs.get<Ints>("bins");
+    const HistogramddResult y =
+        histogramdd(c.in(0), std::vector<int64_t>(bins.begin(), bins.end()), options);
+    Outputs outputs = {y.hist};
+    outputs.insert(outputs.end(), y.bin_edges.begin(), y.bin_edges.end());
+    return outputs;
+  });
+  table.add("gradient", [](Case& c) -> Outputs {
+    GradientOptions options;
+    c.attrs.read("spacing", options.spacing);
+    c.attrs.read("edge_order", options.edge_order);
+    const auto dims = c.attrs.get<Ints>(kDim, Ints());
+    options.dim.assign(dims.begin(), dims.end());
+    if (const Tensor places = c.named("coordinates"); places.defined()) {
+      options.coordinates = {places};
+    }
+    return gradient(c.in(0), options);
   });
   table.add("searchsorted", [](Case& c) {
     SearchsortedOptions options{.sorter = c.named("sorter")};

@@ -30,6 +30,11 @@ std::ostream& operator<<(std::ostream& out, DType dtype) {
   return out << dtype_name(dtype);
 }
 
+bool can_cast(DType from, DType to) {
+  if (is_floating(from)) return is_floating(to);
+  return from == DType::kBool || to != DType::kBool;
+}
+
 DType promote(DType a, DType b) {
   if (a == b) return a;
   const DType low = a < b ? a : b;

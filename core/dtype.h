@@ -81,6 +81,9 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 // lattice: bool < uint8/int8 < int16 < int32 < int64 < float16/bfloat16 < float32 < float64. uint8
 // with int8 gives int16; float16 with bfloat16 gives float32.
 DType promote(DType a, DType b);
+// Whether numbers of `from` may become those of `to` by PyTorch's rules of categories: floating
+// ones only floating, and integers no bools.
+bool can_cast(DType from, DType to);
 
 template <class T>
 struct DTypeOf;

@@ -103,6 +103,13 @@ class InPlaceMethods : public MethodFamily<InPlaceMethods> {
   const Tensor& erfinv_(Site site = Site::here()) const;
   const Tensor& logical_not_(Site site = Site::here()) const;
   const Tensor& bitwise_not_(Site site = Site::here()) const;
+  const Tensor& i0_(Site site = Site::here()) const;
+  const Tensor& mvlgamma_(int64_t p, Site site = Site::here()) const;
+  const Tensor& gcd_(const TensorArg& other) const;
+  const Tensor& lcm_(const TensorArg& other) const;
+  const Tensor& nextafter_(const TensorArg& other) const;
+  const Tensor& igamma_(const TensorArg& x) const;
+  const Tensor& igammac_(const TensorArg& x) const;
   const Tensor& polygamma_(int64_t n, Site site = Site::here()) const;
   const Tensor& logit_(const LogitOptions& options = {}, Site site = Site::here()) const;
   const Tensor& nan_to_num_(Site site = Site::here()) const;

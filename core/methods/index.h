@@ -17,6 +17,7 @@ class IndexList;
 class Tensor;
 class TensorArg;
 struct UniqueConsecutiveOptions;
+struct NonzeroStaticOptions;
 struct UniqueOptions;
 struct UniqueResult;
 
@@ -44,6 +45,7 @@ class IndexMethods : public MethodFamily<IndexMethods> {
   Tensor index_select(int64_t dim, const TensorArg& index) const;
   Tensor masked_select(const TensorArg& mask) const;
   Tensor nonzero(Site site = Site::here()) const;
+  Tensor nonzero_static(const NonzeroStaticOptions& options, Site site = Site::here()) const;
   Tensor argwhere(Site site = Site::here()) const;
   Tensor take(const TensorArg& index) const;
   Tensor take_along_dim(const TensorArg& indices, std::optional<int64_t> dim = std::nullopt) const;

@@ -18,6 +18,7 @@ struct CeluOptions;
 struct ClampOptions;
 struct DivOptions;
 struct EluOptions;
+struct FrexpResult;
 struct GeluOptions;
 struct HardtanhOptions;
 struct LeakyReluOptions;
@@ -88,6 +89,15 @@ class PointwiseMethods : public MethodFamily<PointwiseMethods> {
   Tensor copysign(const TensorArg& other) const;
   Tensor copysign(const Scalar& other, Site site = Site::here()) const;
   Tensor logaddexp2(const TensorArg& other) const;
+  Tensor gcd(const TensorArg& other) const;
+  Tensor lcm(const TensorArg& other) const;
+  Tensor nextafter(const TensorArg& other) const;
+  // The tensor is the first argument a of gammainc and gammaincc.
+  Tensor igamma(const TensorArg& x) const;
+  Tensor igammac(const TensorArg& x) const;
+  Tensor float_power(const TensorArg& exponent) const;
+  Tensor float_power(const Scalar& exponent, Site site = Site::here()) const;
+  FrexpResult frexp(Site site = Site::here()) const;
   Tensor addcmul(const TensorArg& a, const TensorArg& b, const AddcOptions& options = {}) const;
   Tensor addcdiv(const TensorArg& a, const TensorArg& b, const AddcOptions& options = {}) const;
   Tensor lerp(const TensorArg& end, const TensorArg& weight) const;
@@ -131,6 +141,8 @@ class PointwiseMethods : public MethodFamily<PointwiseMethods> {
   Tensor erfinv(Site site = Site::here()) const;
   Tensor lgamma(Site site = Site::here()) const;
   Tensor digamma(Site site = Site::here()) const;
+  Tensor mvlgamma(int64_t p, Site site = Site::here()) const;
+  Tensor i0(Site site = Site::here()) const;
   Tensor sinc(Site site = Site::here()) const;
   Tensor ndtr(Site site = Site::here()) const;
   Tensor logit(const LogitOptions& options = {}, Site site = Site::here()) const;

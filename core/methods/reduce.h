@@ -18,6 +18,8 @@ struct BincountOptions;
 struct CovOptions;
 struct DiffOptions;
 struct HistcOptions;
+struct HistogramOptions;
+struct HistogramResult;
 struct KeepdimOptions;
 struct KthvalueOptions;
 struct MinMax;
@@ -160,6 +162,11 @@ class ReduceMethods : public MethodFamily<ReduceMethods> {
   Tensor bincount(Site site = Site::here()) const;
   Tensor bincount(const BincountOptions& options, Site site = Site::here()) const;
   Tensor histc(const HistcOptions& options, Site site = Site::here()) const;
+  HistogramResult histogram(int64_t bins, Site site = Site::here()) const;
+  HistogramResult histogram(int64_t bins, const HistogramOptions& options,
+                            Site site = Site::here()) const;
+  HistogramResult histogram(const TensorArg& bins) const;
+  HistogramResult histogram(const TensorArg& bins, const HistogramOptions& options) const;
 };
 
 }  // namespace flow

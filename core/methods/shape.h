@@ -33,9 +33,12 @@ class ShapeMethods : public MethodFamily<ShapeMethods> {
   Tensor transpose(int64_t dim0, int64_t dim1, Site site = Site::here()) const;
   Tensor t(Site site = Site::here()) const;
   // NOLINTBEGIN(readability-identifier-naming): PyTorch's names
-  // T() is t(). mT() transposes each matrix of a stack: transpose(-2, -1).
+  // T() is t(). mT() transposes each matrix of a stack: transpose(-2, -1). H() and mH() are the
+  // same for real numbers; H() takes one matrix.
   Tensor T(Site site = Site::here()) const;
   Tensor mT(Site site = Site::here()) const;
+  Tensor H(Site site = Site::here()) const;
+  Tensor mH(Site site = Site::here()) const;
   // NOLINTEND(readability-identifier-naming)
   Tensor swapaxes(int64_t axis0, int64_t axis1, Site site = Site::here()) const;
   Tensor swapdims(int64_t dim0, int64_t dim1, Site site = Site::here()) const;

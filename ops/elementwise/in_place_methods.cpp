@@ -96,6 +96,35 @@ const Tensor& InPlaceMethods::bitwise_not_(Site site) const {
   return write_unary("bitwise_not_", self(), site, flow::bitwise_not);
 }
 
+const Tensor& InPlaceMethods::i0_(Site site) const {
+  return write_unary("i0_", self(), site, flow::i0);
+}
+
+const Tensor& InPlaceMethods::mvlgamma_(int64_t p, Site site) const {
+  return write_over("mvlgamma_", {self(), site}, {},
+                    [&](const TensorArg& old) { return flow::mvlgamma(old, p); });
+}
+
+const Tensor& InPlaceMethods::gcd_(const TensorArg& other) const {
+  return write_binary("gcd_", self(), other, flow::gcd);
+}
+
+const Tensor& InPlaceMethods::lcm_(const TensorArg& other) const {
+  return write_binary("lcm_", self(), other, flow::lcm);
+}
+
+const Tensor& InPlaceMethods::nextafter_(const TensorArg& other) const {
+  return write_binary("nextafter_", self(), other, flow::nextafter);
+}
+
+const Tensor& InPlaceMethods::igamma_(const TensorArg& x) const {
+  return write_binary("igamma_", self(), x, flow::igamma);
+}
+
+const Tensor& InPlaceMethods::igammac_(const TensorArg& x) const {
+  return write_binary("igammac_", self(), x, flow::igammac);
+}
+
 const Tensor& InPlaceMethods::polygamma_(int64_t n, Site site) const {
   return write_over("polygamma_", {self(), site}, {},
                     [&](const TensorArg& old) { return flow::polygamma(n, old); });

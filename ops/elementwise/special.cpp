@@ -256,6 +256,46 @@ Tensor rad2deg(const TensorArg& x) {
   return ops::named("rad2deg", x.site(), [&] { return mul(x, 180 / std::numbers::pi); });
 }
 
+Tensor PointwiseMethods::gcd(const TensorArg& other) const {
+  return flow::gcd(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::lcm(const TensorArg& other) const {
+  return flow::lcm(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::nextafter(const TensorArg& other) const {
+  return flow::nextafter(TensorArg(self(), other.site()), other);
+}
+
+Tensor PointwiseMethods::igamma(const TensorArg& x) const {
+  return flow::igamma(TensorArg(self(), x.site()), x);
+}
+
+Tensor PointwiseMethods::igammac(const TensorArg& x) const {
+  return flow::igammac(TensorArg(self(), x.site()), x);
+}
+
+Tensor PointwiseMethods::float_power(const TensorArg& exponent) const {
+  return flow::float_power(TensorArg(self(), exponent.site()), exponent);
+}
+
+Tensor PointwiseMethods::float_power(const Scalar& exponent, Site site) const {
+  return flow::float_power(TensorArg(self(), site), exponent);
+}
+
+FrexpResult PointwiseMethods::frexp(Site site) const {
+  return flow::frexp(TensorArg(self(), site));
+}
+
+Tensor PointwiseMethods::mvlgamma(int64_t p, Site site) const {
+  return flow::mvlgamma(TensorArg(self(), site), p);
+}
+
+Tensor PointwiseMethods::i0(Site site) const {
+  return flow::i0(TensorArg(self(), site));
+}
+
 Tensor PointwiseMethods::erfinv(Site site) const {
   return flow::erfinv(TensorArg(self(), site));
 }

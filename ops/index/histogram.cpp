@@ -203,4 +203,22 @@ HistogramddResult histogramdd(const TensorArg& x, const std::vector<Tensor>& bin
                     [&] { return in_edges("histogramdd", x, bins, options); });
 }
 
+HistogramResult ReduceMethods::histogram(int64_t bins, Site site) const {
+  return flow::histogram({self(), site}, bins);
+}
+
+HistogramResult ReduceMethods::histogram(int64_t bins, const HistogramOptions& options,
+                                         Site site) const {
+  return flow::histogram({self(), site}, bins, options);
+}
+
+HistogramResult ReduceMethods::histogram(const TensorArg& bins) const {
+  return flow::histogram({self(), bins.site()}, bins);
+}
+
+HistogramResult ReduceMethods::histogram(const TensorArg& bins,
+                                         const HistogramOptions& options) const {
+  return flow::histogram({self(), bins.site()}, bins, options);
+}
+
 }  // namespace flow

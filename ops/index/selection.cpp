@@ -268,6 +268,10 @@ Tensor IndexMethods::index_add(int64_t dim, const TensorArg& index, const Tensor
   return flow::index_add(TensorArg(self(), index.site()), dim, index, source, alpha);
 }
 
+Tensor IndexMethods::nonzero_static(const NonzeroStaticOptions& options, Site site) const {
+  return flow::nonzero_static({self(), site}, options);
+}
+
 Tensor IndexMethods::argwhere(Site site) const {
   return flow::argwhere(TensorArg(self(), site));
 }

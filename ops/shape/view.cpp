@@ -508,6 +508,18 @@ Tensor ShapeMethods::T(Site site) const {
   return ops::named("T", site, [&]() -> Tensor { return flow::t({self(), site}); });
 }
 
+Tensor ShapeMethods::H(Site site) const {
+  if (self().dim() != 2) {
+    throw InvalidArgument(
+        str("[H] takes a matrix; received ", self().meta(), "; use mH for stacks"), site);
+  }
+  return mT(site);
+}
+
+Tensor ShapeMethods::mH(Site site) const {
+  return mT(site);
+}
+
 Tensor ShapeMethods::mT(Site site) const {
   return ops::named("mT", site, [&]() -> Tensor {
     return flow::transpose({self(), site}, -2, -1);

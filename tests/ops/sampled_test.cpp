@@ -87,6 +87,8 @@ TEST(Histogram, IncludesTheLastEdgeAndSkipsWhatIsOutside) {
   const HistogramResult equal = histogram(x, 2, {.range = {{0, 2}}, .density = true});
   expect_near(equal.bin_edges, {0, 1, 2});
   expect_near(equal.hist, {1.0 / 3, 2.0 / 3});
+  expect_near(x.histogram(2, {.range = {{0, 2}}}).hist, {1, 2});
+  expect_near(x.histogram(tensor({-1.0, 0.0, 2.0}, kWide)).hist, {1, 3});
   EXPECT_THROW(histogram(x, 3), InvalidArgument);  // NaN has no place in a range
   EXPECT_THROW(histogram(x, 0, {.range = {{0, 1}}}), InvalidArgument);
   EXPECT_THROW(histogram(tensor({1, 2}), 3), InvalidArgument);
@@ -135,6 +137,7 @@ TEST(NonzeroStatic, FillsAndCutsToItsSize) {
             (std::vector<int64_t>{0, 1, 1, 1, -1, -1, -1, -1, -1, -1}));
   EXPECT_EQ(nonzero_static(zeros({0}), {.size = 2}).shape(), Shape({2, 1}));
   EXPECT_EQ(nonzero_static(ones({}), {.size = 2}).shape(), Shape({2, 0}));
+  EXPECT_EQ(x.nonzero_static({.size = 1}).to_vector<int64_t>(), (std::vector<int64_t>{1}));
   EXPECT_THROW(nonzero_static(x, {.size = -1}), InvalidArgument);
 }
 

@@ -8,7 +8,9 @@
 
 #include "autograd/engine.h"
 #include "core/error.h"
+#include "ops/creation/copy.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/reduce/reduce.h"
 
@@ -193,6 +195,50 @@ TEST(Special, NextafterStepsInTheDtype) {
   const auto single = nextafter(a, b).to_vector<float>();
   EXPECT_EQ(single[0], std::nextafter(1.0F, 0.0F));
   EXPECT_EQ(single[1], std::numeric_limits<float>::denorm_min());
+}
+
+TEST(Special, MethodsAndInPlaceFormsAreTheFunctions) {
+  const Tensor a = tensor({0.5, 2.0, 3.5}, {.dtype = float64});
+  const Tensor x = tensor({1.5, 0.25, 4.0}, {.dtype = float64});
+  const auto expect_equal = [](const Tensor& one, const Tensor& other) {
+    EXPECT_EQ(one.to_vector<double>(), other.to_vector<double>());
+  };
+  expect_equal(a.igamma(x), gammainc(a, x));
+  expect_equal(a.clone().igamma_(x), gammainc(a, x));
+  expect_equal(a.igammac(x), gammaincc(a, x));
+  expect_equal(a.clone().igammac_(x), gammaincc(a, x));
+  expect_equal(a.i0(), i0(a));
+  expect_equal(a.clone().i0_(), i0(a));
+  expect_equal(x.nextafter(a), nextafter(x, a));
+  expect_equal(x.clone().nextafter_(a), nextafter(x, a));
+  expect_equal((a + 1).mvlgamma(2), multigammaln(a + 1, 2));
+  expect_equal((a + 1).mvlgamma_(2), multigammaln(a + 1, 2));
+  expect_equal(a.float_power(2), float_power(a, 2));
+  expect_equal(a.float_power(x), float_power(a, x));
+  expect_equal(a.frexp().mantissa, frexp(a).mantissa);
+  const Tensor n = tensor({12, -9});
+  const Tensor m = tensor({8, 6});
+  EXPECT_EQ(n.gcd(m).to_vector<int64_t>(), (std::vector<int64_t>{4, 3}));
+  EXPECT_EQ(n.lcm(m).to_vector<int64_t>(), (std::vector<int64_t>{24, 18}));
+  EXPECT_EQ(n.clone().gcd_(m).to_vector<int64_t>(), (std::vector<int64_t>{4, 3}));
+  EXPECT_EQ(n.clone().lcm_(m).to_vector<int64_t>(), (std::vector<int64_t>{24, 18}));
+  const Tensor ints = tensor({1, 2});
+  EXPECT_THROW(ints.i0_(), InvalidArgument);  // floats do not fit into integers
+}
+
+TEST(Special, MatricesOfRealNumbersAreTheirConjugates) {
+  const Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}}, {.dtype = float64});
+  EXPECT_EQ(x.H().to_vector<double>(), (std::vector<double>{1, 3, 2, 4}));
+  EXPECT_EQ(x.unsqueeze(0).mH().shape(), Shape({1, 2, 2}));
+  EXPECT_THROW(x.unsqueeze(0).H(), InvalidArgument);
+}
+
+TEST(Special, CanCastWithinACategoryAndUpwards) {
+  EXPECT_TRUE(can_cast(float64, float16));
+  EXPECT_TRUE(can_cast(int32, uint8));
+  EXPECT_TRUE(can_cast(DType::kBool, int32));
+  EXPECT_FALSE(can_cast(float32, int64));
+  EXPECT_FALSE(can_cast(int64, DType::kBool));
 }
 
 TEST(Special, FrexpGivesPartsWhoseProductIsX) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 #include <utility>
 
 #include "autograd/function.h"
 #include "core/error.h"
+#include "core/generator.h"
 #include "core/tensor_impl.h"
 #include "core/tensor_meta.h"
 #include "nn/comm_call.h"
@@ -323,4 +325,34 @@ void barrier(const GroupOptions& options, Site site) {
   group_of(options.ranks).barrier({.op = "comm::barrier", .site = user_site(site)});
 }
 
+std::vector<Tensor> all_reduce_coalesced(const TensorListArg& tensors,
+                                         const ReductionOptions& options) {
+  std::vector<Tensor> results;
+  for (const Tensor& tensor : tensors.tensors)
+    results.push_back(all_reduce({tensor, tensors.site}, options));
+  return results;
+}
+
+std::vector<Tensor> all_gather_coalesced(const TensorListArg& tensors,
+                                         const GroupOptions& options) {
+  std::vector<Tensor> results;
+  for (const Tensor& tensor : tensors.tensors)
+    results.push_back(all_gather({tensor, tensors.site}, options));
+  return results;
+}
+
 }  // namespace flow::comm
+
+namespace flow {
+
+uint64_t seed(Site site) {
+  std::random_device device;
+  const uint64_t drawn = (uint64_t{device()} << 32 | device()) >> 1;  // fits into int64
+  Tensor number = tensor(std::vector<int64_t>{static_cast<int64_t>(drawn)}, {1}, {}, site);
+  if (env::world_size() > 1) number = comm::broadcast({number, site}, 0);
+  const auto common = static_cast<uint64_t>(number.item<int64_t>(site));
+  manual_seed(common);
+  return common;
+}
+
+}  // namespace flow

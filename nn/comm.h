@@ -66,4 +66,18 @@ Tensor all_to_all(const TensorArg& x, const AllToAllOptions& options = {});
 // Returns after all ranks of the group have called it.
 void barrier(const GroupOptions& options = {}, Site site = Site::here());
 
+// all_reduce and all_gather of each of the tensors, in their order.
+std::vector<Tensor> all_reduce_coalesced(const TensorListArg& tensors,
+                                         const ReductionOptions& options = {});
+std::vector<Tensor> all_gather_coalesced(const TensorListArg& tensors,
+                                         const GroupOptions& options = {});
+
 }  // namespace flow::comm
+
+namespace flow {
+
+// Calls manual_seed with a number that the operating system draws, on every rank the one of rank 0,
+// and returns it. All ranks must call it.
+uint64_t seed(Site site = Site::here());
+
+}  // namespace flow

@@ -43,6 +43,26 @@ TEST_P(Comm, OperationsGiveWhatTheirNamesSay) {
   });
 }
 
+TEST_P(Comm, CoalescedFormsTakeSeveralTensors) {
+  run_on_ranks(2, [] {
+    const auto own = static_cast<float>(me() + 1);
+    const auto sums = comm::all_reduce_coalesced({full({2}, own), full({}, 2 * own)});
+    EXPECT_EQ(sums[0].to_vector<float>(), (std::vector<float>{3, 3}));
+    EXPECT_EQ(sums[1].item<float>(), 6);
+    const auto rows = comm::all_gather_coalesced({full({1}, own), full({1}, -own)});
+    EXPECT_EQ(rows[1].to_vector<float>(), (std::vector<float>{-1, -2}));
+  });
+}
+
+TEST_P(Comm, SeedIsThatOfTheFirstRank) {
+  run_on_ranks(2, [] {
+    const uint64_t drawn = seed();
+    EXPECT_EQ(generator_state().seed, drawn);
+    const Tensor seeds = comm::all_gather(full({1}, static_cast<int64_t>(drawn), {.dtype = int64}));
+    EXPECT_EQ(seeds.to_vector<int64_t>()[0], seeds.to_vector<int64_t>()[1]);
+  });
+}
+
 TEST_P(Comm, RowsMayDifferBetweenRanks) {
   run_on_ranks(3, [] {
     const Tensor x = full({me(), 2}, static_cast<double>(me()));

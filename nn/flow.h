@@ -165,6 +165,7 @@
 #include "ops/linalg/triangular.h"
 #include "ops/linear/attention.h"
 #include "ops/linear/einsum.h"
+#include "ops/linear/grouped_mm.h"
 #include "ops/linear/matmul.h"
 #include "ops/linear/recurrent.h"
 #include "ops/linear/similarity.h"

@@ -20,6 +20,7 @@
 #include "ops/index/scatter_reduce.h"
 #include "ops/index/selection.h"
 #include "ops/linalg/low_rank.h"
+#include "ops/linear/grouped_mm.h"
 #include "ops/linear/matmul.h"
 #include "ops/random/random.h"
 #include "ops/reduce/differences.h"
@@ -214,6 +215,25 @@ TEST(EmbeddingRenorm, ShortensTheNamedRowsThatAreLonger) {
   EXPECT_EQ(values[2], 0.3);
   EXPECT_EQ(values[4], 6);
   EXPECT_THROW(embedding_renorm_(weight, tensor({0}), -1), InvalidArgument);
+}
+
+TEST(GroupedMm, MultipliesEachGroupWithItsMatrix) {
+  const Tensor rows = arange(12, kWide).reshape({4, 3});
+  const Tensor stack = arange(12, kWide).reshape({2, 3, 2});
+  const Tensor offs = tensor({1, 3});
+  const Tensor y = grouped_mm(rows, stack, {.offs = offs});
+  expect_near(y, {10, 13, 100, 112, 172, 193, 0, 0});
+  expect_near(grouped_mm(stack, rows.slice(0, 0, 2), {.offs = offs}),
+              {3, 34, 47, 9, 44, 61, 15, 54, 75});
+  const Tensor inner = grouped_mm(rows, rows.slice(0, 0, 3), {.offs = offs});
+  EXPECT_EQ(inner.shape(), Shape({2, 4, 3}));
+  expect_near(inner.select(0, 0).select(0, 1), {0, 3, 6});
+  EXPECT_EQ(grouped_mm(stack, stack.mT()).shape(), Shape({2, 3, 3}));
+  EXPECT_THROW(grouped_mm(rows, stack), InvalidArgument);
+  EXPECT_THROW(grouped_mm(rows, stack, {.offs = tensor({3, 1})}), InvalidArgument);
+  EXPECT_THROW(grouped_mm(rows, stack, {.offs = tensor({1, 5})}), InvalidArgument);
+  EXPECT_THROW(grouped_mm(rows, stack, {.offs = tensor({1})}), InvalidArgument);
+  EXPECT_THROW(grouped_mm(stack, stack, {.offs = offs}), InvalidArgument);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Methods that factorise matrices, which are the last two dims. They are defined in ops/linalg.
+// Methods that factorise matrices, which are the last two dims, and Fourier transforms of windows.
+// They are defined in ops/linalg and ops/fft.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,13 @@ namespace flow {
 
 class Tensor;
 class TensorArg;
+struct IstftOptions;
+struct StftOptions;
 
 namespace linalg {
 struct CholeskyOptions;
+struct Geqrf;
+struct OrmqrOptions;
 struct Qr;
 struct QrOptions;
 struct Slogdet;
@@ -27,14 +32,23 @@ class LinalgMethods : public MethodFamily<LinalgMethods> {
   Tensor cholesky_solve(const TensorArg& factor) const;
   Tensor cholesky_solve(const TensorArg& factor, const linalg::CholeskyOptions& options) const;
   Tensor det(Site site = Site::here()) const;
+  linalg::Geqrf geqrf(Site site = Site::here()) const;
   Tensor inverse(Site site = Site::here()) const;
   Tensor logdet(Site site = Site::here()) const;
   Tensor matrix_exp(Site site = Site::here()) const;
   Tensor matrix_power(int64_t n, Site site = Site::here()) const;
+  Tensor orgqr(const TensorArg& tau) const;
+  Tensor ormqr(const TensorArg& tau, const TensorArg& y) const;
+  Tensor ormqr(const TensorArg& tau, const TensorArg& y, const linalg::OrmqrOptions& options) const;
   Tensor pinverse(double rcond = 1e-15, Site site = Site::here()) const;
   linalg::Qr qr(Site site = Site::here()) const;
   linalg::Qr qr(const linalg::QrOptions& options, Site site = Site::here()) const;
   linalg::Slogdet slogdet(Site site = Site::here()) const;
+
+  Tensor stft(int64_t n_fft, Site site = Site::here()) const;
+  Tensor stft(int64_t n_fft, const StftOptions& options, Site site = Site::here()) const;
+  Tensor istft(int64_t n_fft, Site site = Site::here()) const;
+  Tensor istft(int64_t n_fft, const IstftOptions& options, Site site = Site::here()) const;
 };
 
 }  // namespace flow

@@ -131,4 +131,20 @@ Tensor istft(const TensorArg& x, int64_t n_fft, const IstftOptions& options) {
   });
 }
 
+Tensor LinalgMethods::stft(int64_t n_fft, Site site) const {
+  return flow::stft({self(), site}, n_fft);
+}
+
+Tensor LinalgMethods::stft(int64_t n_fft, const StftOptions& options, Site site) const {
+  return flow::stft({self(), site}, n_fft, options);
+}
+
+Tensor LinalgMethods::istft(int64_t n_fft, Site site) const {
+  return flow::istft({self(), site}, n_fft);
+}
+
+Tensor LinalgMethods::istft(int64_t n_fft, const IstftOptions& options, Site site) const {
+  return flow::istft({self(), site}, n_fft, options);
+}
+
 }  // namespace flow

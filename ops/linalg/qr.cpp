@@ -201,6 +201,23 @@ Tensor orgqr(const TensorArg& x, const TensorArg& tau) {
                     [&]() -> Tensor { return linalg::householder_product(x, tau); });
 }
 
+linalg::Geqrf LinalgMethods::geqrf(Site site) const {
+  return linalg::geqrf({self(), site});
+}
+
+Tensor LinalgMethods::orgqr(const TensorArg& tau) const {
+  return flow::orgqr({self(), tau.site()}, tau);
+}
+
+Tensor LinalgMethods::ormqr(const TensorArg& tau, const TensorArg& y) const {
+  return ormqr(tau, y, {});
+}
+
+Tensor LinalgMethods::ormqr(const TensorArg& tau, const TensorArg& y,
+                            const linalg::OrmqrOptions& options) const {
+  return linalg::ormqr({self(), tau.site()}, tau, y, options);
+}
+
 linalg::Qr LinalgMethods::qr(Site site) const {
   return linalg::qr({self(), site});
 }

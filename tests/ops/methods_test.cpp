@@ -17,6 +17,7 @@
 #include "ops/elementwise/ternary.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
+#include "ops/fft/stft.h"
 #include "ops/index/count.h"
 #include "ops/index/gather.h"
 #include "ops/index/index.h"
@@ -354,6 +355,21 @@ TEST(TensorMethods, ActivationsAreMethods) {
   equal(x.threshold(0.1, 20), threshold(x, 0.1, 20));
   equal(x.softmin(0), softmin(x, 0));
   equal(x.slice(0, 0, 4).glu(), glu(x.slice(0, 0, 4)));
+}
+
+TEST(TensorMethods, ReflectionsAndTransformsOfWindowsAreMethods) {
+  const Tensor x = randn({4, 3}, {.dtype = float64}), signal = randn({32}, {.dtype = float64});
+  const auto equal = [](const Tensor& method, const Tensor& function) {
+    EXPECT_EQ(method.to_vector<double>(), function.to_vector<double>());
+  };
+  const auto [a, tau] = geqrf(x);
+  equal(x.geqrf().a, a);
+  equal(a.orgqr(tau), orgqr(a, tau));
+  equal(a.ormqr(tau, ones({4, 2}, {.dtype = float64})),
+        ormqr(a, tau, ones({4, 2}, {.dtype = float64})));
+  const Tensor windows = stft(signal, 8, {.hop_length = 4});
+  equal(signal.stft(8, {.hop_length = 4}), windows);
+  equal(windows.istft(8, {.hop_length = 4}), istft(windows, 8, {.hop_length = 4}));
 }
 
 }  // namespace

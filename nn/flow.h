@@ -78,6 +78,7 @@
 #include "nn/layers/recurrent.h"
 #include "nn/layers/recurrent_cell.h"
 #include "nn/layers/resample.h"
+#include "nn/layers/rotary.h"
 #include "nn/layers/sequences.h"
 #include "nn/layers/softmax.h"
 #include "nn/layers/transformer.h"

@@ -45,6 +45,7 @@ inline const std::map<std::string, std::string> kOtherNames = {
 
 // Arguments ("op.argument") that no two golden cases can give.
 inline const std::map<std::string, std::string> kUncoveredArguments = {
+    {"gradient.edge_order", "edge_order is 1, the default, or 2"},
     {"multi_margin_loss.p", "p is 1, the default, or 2"},
     {"norm.dtype", "results of the golden data are float64, and no wider dtype exists"},
     {"sdpa.dropout_p", "dropout is random, and the golden data is not"},

@@ -68,6 +68,10 @@ void add_others(Calls& calls) {
           {"max_pool1d_with_indices", [x] { max_pool1d_with_indices(x, 2); }},
           {"max_pool2d_with_indices", [x] { max_pool2d_with_indices(x.unsqueeze(0), 2); }},
           {"max_pool3d_with_indices", [batch] { max_pool3d_with_indices(batch, 2); }},
+          {"fractional_max_pool2d_with_indices",
+           [x] { fractional_max_pool2d_with_indices(x.unsqueeze(0), 2, {.output_size = 2}); }},
+          {"fractional_max_pool3d_with_indices",
+           [batch] { fractional_max_pool3d_with_indices(batch, 2, {.output_size = 2}); }},
           {"adaptive_max_pool1d_with_indices", [x] { adaptive_max_pool1d_with_indices(x, 2); }},
           {"adaptive_max_pool2d_with_indices",
            [x] {

@@ -33,7 +33,7 @@ GOLDEN_NAMES = {
 }
 # Functions of which a caller needs no facts: they return options, or call another function.
 WITHOUT_OPS = {"options_like", "from_blob", "from_dlpack", "to_dlpack", "to_dlpack_legacy",
-               "count_batch_"}
+               "count_batch_", "begin", "end"}
 
 
 class Function:
@@ -117,9 +117,9 @@ def devices(ops, table):
 
 DTYPES = {
     ("bfloat16", "float16", "float32", "float64"): "floating",
-    ("int32", "int64", "int8", "uint8"): "integers",
-    ("bfloat16", "float16", "float32", "float64", "int32", "int64", "int8", "uint8"): "numbers",
-    ("bfloat16", "bool", "float16", "float32", "float64", "int32", "int64", "int8", "uint8"): "all",
+    ("int16", "int32", "int64", "int8", "uint8"): "integers",
+    ("bfloat16", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8"): "numbers",
+    ("bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint8"): "all",
     (): "those of its inputs",
 }
 
@@ -215,8 +215,8 @@ Arguments with a default value are fields of one aggregate: `flow::sum(x, 1, {.k
 
 The rows of a function's table:
 
-* **dtypes**: of the main input. *floating* is float16, bfloat16, float32 and float64; *integers* is uint8, int8, int32
-  and int64; *numbers* is both; *all* includes bool.
+* **dtypes**: of the main input. *floating* is float16, bfloat16, float32 and float64; *integers* is uint8, int8,
+  int16, int32 and int64; *numbers* is both; *all* includes bool.
 * **layouts**: the [SBP signatures](../concepts.md#placement-and-sbp) for the inputs of the given shapes: the layout of
   each input → of each output, along one placement axis. With more axes, each axis has one of them. All B is always
   possible. Any other layout works too: flow moves data first ([how layouts are

@@ -86,6 +86,7 @@ struct Picks {
     int64_t size = 1;
     for (int64_t d = inner.size() - 1; d >= 0; --d) {
       if (inner[d] == 1) continue;
+      if (inner_strides[d] == 0) return 0;  // an expanded dim
       if (stride == 0) stride = inner_strides[d];
       if (inner_strides[d] != stride * size) return 0;
       size *= inner[d];

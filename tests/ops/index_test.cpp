@@ -272,5 +272,21 @@ TEST(Index, PicksOfAnyLayoutAreReadAndAdded) {
   }
 }
 
+// The rows of an expanded tensor have one element in memory.
+TEST(Index, PicksOfExpandedTensorsAreRepeated) {
+  const Tensor column = tensor({1.f, 2.f, 3.f, 4.f}).reshape({4, 1});
+  const Tensor wide = column.expand({4, 3});
+  const Tensor deep = column.reshape({4, 1, 1}).expand({4, 2, 3});
+  const Tensor places = longs({2, 0}, {2});
+
+  EXPECT_EQ(index(wide, {places}).to_vector<float>(), Floats({3, 3, 3, 1, 1, 1}));
+  EXPECT_EQ(index_select(wide, 0, places).to_vector<float>(), Floats({3, 3, 3, 1, 1, 1}));
+  EXPECT_EQ(index(deep, {places}).to_vector<float>(),
+            index(deep.contiguous(), {places}).to_vector<float>());
+  const Tensor sum = zeros({4, 3});
+  index_put_(sum, {places}, column.narrow(0, 1, 2).expand({2, 3}), {.accumulate = true});
+  EXPECT_EQ(sum.to_vector<float>(), Floats({3, 3, 3, 0, 0, 0, 2, 2, 2, 0, 0, 0}));
+}
+
 }  // namespace
 }  // namespace flow

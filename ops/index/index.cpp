@@ -1,6 +1,7 @@
 #include "ops/index/index.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "core/dispatch.h"
@@ -277,7 +278,8 @@ struct ParsedIndex {
   Tensor view;
   Shape dims;
   std::vector<Tensor> indices;
-  Tensor mask = {};  // of the view's dims from mask_dim on, if masks are kept
+  int64_t position = 0;  // of the picked dims in the result
+  Tensor mask = {};      // of the view's dims from mask_dim on, if masks are kept
   int64_t mask_dim = 0;
 };
 
@@ -353,6 +355,21 @@ bool has_one_mask(std::span<const IndexArg> list) {
   return tensors == 1 && is_mask;
 }
 
+// The place of the picked dims in the result. A scalar selects as a number does, so only the other
+// index tensors count for whether they are next to each other.
+int64_t position_without_scalars(const Shape& dims, const std::vector<Tensor>& indices) {
+  Shape others;
+  int64_t scalars = 0;
+  for (int64_t i = 0; i < dims.size(); ++i) {
+    if (indices[static_cast<size_t>(i)].dim() == 0) {
+      ++scalars;
+    } else {
+      others.push_back(dims[i] - scalars);
+    }
+  }
+  return others.size() == 0 ? picked_position(dims) : picked_position(others);
+}
+
 // Masks are replaced by the positions of their elements unless the only one is kept.
 ParsedIndex parse(const Tensor& x, std::span<const IndexArg> list, bool keeps_mask = false) {
   int64_t named = 0;
@@ -366,7 +383,7 @@ ParsedIndex parse(const Tensor& x, std::span<const IndexArg> list, bool keeps_ma
         str("[index] ", ellipses > 1 ? "two Ellipsis in one index" : "too many indices", "; ",
             named, " dims are indexed of a tensor of shape ", x.shape(), "; index fewer"));
   }
-  ParsedIndex parsed{x, {}, {}};
+  ParsedIndex parsed{.view = x, .dims = {}, .indices = {}};
   int64_t dim = 0;
   for (const IndexArg& index : list) {
     const TensorArg view(parsed.view, index.site);
@@ -402,10 +419,20 @@ ParsedIndex parse(const Tensor& x, std::span<const IndexArg> list, bool keeps_ma
   Shape common;
   for (const Tensor& tensor : parsed.indices)
     common = broadcast_shapes(common, tensor.shape(), "index");
+  parsed.position = position_without_scalars(parsed.dims, parsed.indices);
   for (Tensor& tensor : parsed.indices) {
     if (tensor.shape() != common) tensor = expand({tensor, list.front().site}, common);
   }
   return parsed;
+}
+
+// Moves `count` dims that begin at dim `from` so that they begin at dim `to`.
+Tensor move_dims(const TensorArg& x, int64_t from, int64_t to, int64_t count) {
+  std::vector<int64_t> source(static_cast<size_t>(count));
+  std::iota(source.begin(), source.end(), from);
+  std::vector<int64_t> destination(static_cast<size_t>(count));
+  std::iota(destination.begin(), destination.end(), to);
+  return from == to ? x.tensor() : movedim(x, source, destination);
 }
 
 Site site_of(std::span<const IndexArg> list, Site fallback) {
@@ -414,7 +441,11 @@ Site site_of(std::span<const IndexArg> list, Site fallback) {
 
 Tensor index_by(const Tensor& x, std::span<const IndexArg> list, Site site) {
   const ParsedIndex parsed = parse(x, list);
-  if (!parsed.indices.empty()) return pick({parsed.view, site}, parsed.dims, parsed.indices);
+  if (!parsed.indices.empty()) {
+    const Tensor y = pick({parsed.view, site}, parsed.dims, parsed.indices);
+    return move_dims({y, site}, picked_position(parsed.dims), parsed.position,
+                     parsed.indices.front().dim());
+  }
   // Returns a new view even if nothing was sliced.
   return parsed.view.is_same(x) ? reshape({x, site}, x.shape()) : parsed.view;
 }
@@ -432,11 +463,15 @@ void put_picked(const ParsedIndex& parsed, const Tensor& values, bool accumulate
 void put(const Tensor& x, const IndexList& list, const Tensor& values, bool accumulate, Site site) {
   const ParsedIndex parsed = parse(x, list.indices());
   if (!parsed.indices.empty()) {
-    const Shape shape =
-        indexed_shape(parsed.view.shape(), parsed.dims, parsed.indices.front().shape());
-    const Tensor fitting = cast({values, site}, x.dtype());
-    put_picked(parsed, fitting.shape() == shape ? fitting : expand({fitting, site}, shape),
-               accumulate, site);
+    const Shape& picked = parsed.indices.front().shape();
+    Shape shape = indexed_shape(parsed.view.shape(), parsed.dims, {});
+    for (int64_t i = 0; i < picked.size(); ++i)
+      shape.insert(parsed.position + i, picked[i]);
+    Tensor fitting = cast({values, site}, x.dtype());
+    if (fitting.shape() != shape) fitting = expand({fitting, site}, shape);
+    fitting =
+        move_dims({fitting, site}, parsed.position, picked_position(parsed.dims), picked.size());
+    put_picked(parsed, fitting, accumulate, site);
   } else if (accumulate) {
     parsed.view.add_({values, site});
   } else {

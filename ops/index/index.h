@@ -97,7 +97,7 @@ class IndexList {
 // tensors are broadcast together and select elements one by one; a bool tensor stands for the
 // positions of its true elements, one index tensor per dim. If all tensors are next to each other
 // in the index, the selected dims take the place of the first one; otherwise they come first (as in
-// PyTorch).
+// PyTorch, where a scalar tensor counts as a number).
 //   index(x (5, 3, 4), {rows (2), flow::Slice(), cols (2)}): (2, 3)
 Tensor index(const TensorArg& x, const IndexList& indices);
 

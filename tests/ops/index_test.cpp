@@ -288,5 +288,23 @@ TEST(Index, PicksOfExpandedTensorsAreRepeated) {
   EXPECT_EQ(sum.to_vector<float>(), Floats({3, 3, 3, 0, 0, 0, 2, 2, 2, 0, 0, 0}));
 }
 
+// As in PyTorch, where a scalar tensor is read as a number.
+TEST(Index, AScalarTensorDoesNotSeparateOthers) {
+  const Tensor x = counting({3, 4, 2});
+  const Tensor at = tensor(int64_t{1});
+  const Tensor places = longs({1, 0, 1}, {3});
+
+  const Tensor y = x.index({at, Slice(), places});
+  EXPECT_EQ(y.shape(), Shape({4, 3}));
+  EXPECT_EQ(y.to_vector<float>(), x.index({1, Slice(), places}).to_vector<float>());
+  EXPECT_EQ(x.index({at, None, at}).shape(), Shape({1, 2}));
+  const Tensor values = counting({4, 3}) + 100;
+  Tensor written = x.clone();
+  Tensor expected = x.clone();
+  index_put_(written, {at, Slice(), places}, values);
+  index_put_(expected, {1, Slice(), places}, values);
+  EXPECT_EQ(written.to_vector<float>(), expected.to_vector<float>());
+}
+
 }  // namespace
 }  // namespace flow

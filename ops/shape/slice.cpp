@@ -87,14 +87,26 @@ void sbp_select(SbpContext& ctx) {
   add_all_partials(ctx);
 }
 
+// True if each rank's part of the input belongs to its part of the widened dim. Where an outer axis
+// has split the dim, `start` does not say where in this part the elements lie, unless they lie
+// alike in every part.
+bool unslices_by_parts(const SbpContext& ctx) {
+  const auto& attrs = ctx.attrs<UnsliceAttrs>();
+  const int64_t length = ctx.input(0).shape[attrs.dim];
+  const int64_t size = ctx.output(0).shape[attrs.dim];
+  if (length == attrs.length && size == attrs.size)
+    return parts_hold(size, attrs.start, length, attrs.step, ctx.num_ranks());
+  return are_parts_alike(size, length, attrs.step) && attrs.start < attrs.step &&
+         parts_hold(size, attrs.start, length, attrs.step, ctx.num_ranks());
+}
+
 // The dual of slice: from a whole input, each rank takes its part of the widened dim; a split input
 // is written into zeros.
 void sbp_unslice(SbpContext& ctx) {
   const auto& attrs = ctx.attrs<UnsliceAttrs>();
   const int64_t dim = attrs.dim;
-  const int64_t length = ctx.input(0).shape[dim];
-  if (parts_hold(attrs.size, attrs.start, length, attrs.step, ctx.num_ranks())) {
-    const bool is_positional = !are_parts_alike(attrs.size, length, attrs.step);
+  if (unslices_by_parts(ctx)) {
+    const bool is_positional = !are_parts_alike(attrs.size, attrs.length, attrs.step);
     ctx.add({{sbp::split(dim)}, {sbp::split(dim)}, is_positional});
   }
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i)
@@ -240,7 +252,8 @@ void register_slice(OpTable& table) {
 }
 
 Tensor unslice(const TensorArg& x, int64_t dim, int64_t start, int64_t size, int64_t step) {
-  return dispatch(kUnslice, {&x.tensor()}, UnsliceAttrs{dim, start, size, step}, x.site());
+  return dispatch(kUnslice, {&x.tensor()}, UnsliceAttrs{dim, start, x->size(dim), size, step},
+                  x.site());
 }
 
 namespace {

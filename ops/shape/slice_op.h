@@ -31,18 +31,20 @@ struct SelectAttrs {
   }
 };
 
-// The inverse of a slice: the elements of the input become the elements start, start + step, … of a
-// dim of `size` elements, and the others are zero.
+// The inverse of a slice: the `length` elements of the input become the elements start, start +
+// step, … of a dim of `size` elements, and the others are zero.
 struct UnsliceAttrs {
   int64_t dim = 0;
   int64_t start = 0;
+  int64_t length = 0;
   int64_t size = 0;
   int64_t step = 1;
 
   static constexpr auto fields() {
     return std::tuple(
         key_field("dim", &UnsliceAttrs::dim), value_field("start", &UnsliceAttrs::start),
-        key_field("size", &UnsliceAttrs::size), key_field("step", &UnsliceAttrs::step));
+        key_field("length", &UnsliceAttrs::length), key_field("size", &UnsliceAttrs::size),
+        key_field("step", &UnsliceAttrs::step));
   }
 };
 

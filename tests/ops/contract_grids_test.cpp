@@ -80,6 +80,8 @@ TEST(ContractGridSignatures, HoldForOpsThatReadPositions) {
                                             "nll_loss_backward",
                                             "scatter",
                                             "scatter_add",
+                                            "slice",
+                                            "slice_scatter",
                                             "sum_to",
                                             "undiagonal",
                                             "unslice",

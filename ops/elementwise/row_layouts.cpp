@@ -214,14 +214,18 @@ void sbp_lerp(SbpContext& ctx) {
   ctx.add({kP, kP, kB}, {kP});
 }
 
+// Parts of a maximum or minimum may be infinite, and the formula must not give NaN for them. Near
+// the start it is start + weight (end - start), else end - (1 - weight) (end - start).
 void sbp_lerp_number(SbpContext& ctx) {
   const double weight = number_of(ctx);
   const bool is_near = std::abs(weight) < 0.5;
   elementwise_sbp(ctx);
   ctx.add({kP, kP}, {kP});
   for (const Sbp side : {kMax, kMin}) {
-    if (is_near || weight >= 1) ctx.add({kB, side}, {weight >= 0 ? side : other(side)});
-    if (!is_near || weight <= 0) ctx.add({side, kB}, {weight <= 1 ? side : other(side)});
+    if ((is_near && weight != 0) || weight > 1)
+      ctx.add({kB, side}, {weight > 0 ? side : other(side)});
+    if ((!is_near && weight != 1) || weight < 0)
+      ctx.add({side, kB}, {weight < 1 ? side : other(side)});
   }
 }
 

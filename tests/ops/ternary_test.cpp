@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
@@ -33,6 +34,27 @@ TEST(Ternary, LerpReachesBothEnds) {
   EXPECT_EQ(lerp(start, end, tensor({0.75f, 1.f})).to_vector<float>(), Floats({2.5, 10}));
   const float big = 3e8F;
   EXPECT_EQ(lerp(tensor({-big}), tensor({1.f}), tensor({1.f})).item<float>(), 1);
+}
+
+// A layout may hand out parts of a maximum, which are infinite where a rank has none.
+TEST(Ternary, LerpToAnEndIsFiniteInEveryLayout) {
+  run_ranks(4, [] {
+    const Placement grid("cpu", {{0, 1}, {2, 3}});
+    const NdSbp whole{sbp::broadcast, sbp::broadcast};
+    const auto placed = [&](const Tensor& x, const NdSbp& layout) {
+      return x.to_global(grid, whole).to_global(grid, layout);
+    };
+    const Tensor start = arange(12, {.dtype = float32}).reshape({4, 3});
+    const Tensor end = tensor({0.5F});
+    for (const Sbp sbp : {sbp::split(1), sbp::partial_max, sbp::partial_min}) {
+      for (const double weight : {0.0, 1.0}) {
+        const Tensor y = lerp(placed(start, {sbp, sbp}), placed(end, whole), weight);
+        EXPECT_EQ(y.full().to_vector<float>(), lerp(start, end, weight).to_vector<float>());
+        const Tensor z = lerp(placed(end, whole), placed(start, {sbp, sbp}), weight);
+        EXPECT_EQ(z.full().to_vector<float>(), lerp(end, start, weight).to_vector<float>());
+      }
+    }
+  });
 }
 
 TEST(Ternary, LerpHasAGradientInItsWeight) {

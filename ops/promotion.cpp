@@ -48,11 +48,24 @@ DType result_dtype(const Tensor& a, const Tensor& b) {
   return promote(left, right);
 }
 
-Tensor number_like(const TensorArg& a, const Scalar& number) {
+namespace {
+
+Tensor number_of(const TensorArg& a, const Scalar& number, DType dtype) {
   TensorOptions options = options_like(a);
-  options.dtype = promote(a->dtype(), number);
+  options.dtype = dtype;
   if (a->is_global()) options.sbp = NdSbp::broadcast(a->placement().num_axes());
   return full({}, number, options, a.site());
+}
+
+}  // namespace
+
+Tensor number_like(const TensorArg& a, const Scalar& number) {
+  return number_of(a, number, promote(a->dtype(), number));
+}
+
+Tensor floating_number_like(const TensorArg& a, const Scalar& number) {
+  const DType dtype = promote(a->dtype(), number);
+  return number_of(a, number, is_floating(dtype) ? dtype : default_dtype());
 }
 
 namespace internal {

@@ -49,6 +49,10 @@ inline Tensor dispatch_promoted(const OpDef& op, const TensorArg& a, const Tenso
 // Returns the number as a tensor without dims that promotes with `a` as a number does.
 Tensor number_like(const TensorArg& a, const Scalar& number);
 
+// The same for an op whose result is floating: an integer that does not fit into the dtype of `a`,
+// such as -2 for uint8, keeps its value.
+Tensor floating_number_like(const TensorArg& a, const Scalar& number);
+
 // Calls op(x; value) with ScalarAttrs and x cast to promote(x's dtype, value).
 Tensor dispatch_scalar(const OpDef& op, const TensorArg& x, const Scalar& value,
                        Promotion promotion = Promotion::kPlain);

@@ -8,6 +8,7 @@
 #include "ops/elementwise/row_calls.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
+#include "ops/integer_range.h"
 #include "ops/named_errors.h"
 #include "ops/promotion.h"
 
@@ -16,7 +17,8 @@ namespace flow {
 namespace ops {
 
 void check_alpha(double alpha, const Tensor& a, const Tensor& b, const char* op, Site site) {
-  if (is_floating(a.dtype()) || is_floating(b.dtype()) || alpha == std::trunc(alpha)) {
+  const bool is_whole = alpha == std::trunc(alpha) && std::isfinite(alpha);
+  if (is_floating(a.dtype()) || is_floating(b.dtype()) || is_whole) {
     return;
   }
   throw InvalidArgument(
@@ -72,7 +74,8 @@ namespace {
 
 Scalar times(const Scalar& value, double factor) {
   if (factor == 1) return value;
-  if (!value.is_floating() && factor == std::trunc(factor)) {
+  const bool is_whole = factor == std::trunc(factor) && std::abs(factor) < 0x1p63;
+  if (!value.is_floating() && is_whole) {
     return value.to<int64_t>() * static_cast<int64_t>(factor);
   }
   return value.to<double>() * factor;
@@ -221,19 +224,33 @@ Tensor xlogy(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor xlogy(const TensorArg& a, const Scalar& b) {
-  return xlogy(a, number_like(a, b));
+  return xlogy(a, ops::floating_number_like(a, b));
 }
 
 Tensor hypot(const TensorArg& a, const TensorArg& b) {
   return ops::run<ops::Hypot>(a, b);
 }
 
+namespace {
+
+// A bound that wraps around in the dtype of `a` would bound by another number.
+Tensor bound_like(const TensorArg& a, const Scalar& bound, const char* op) {
+  if (!bound.is_floating() && !ops::holds_number(a->dtype(), bound)) {
+    throw InvalidArgument(
+        str("[", op, "] ", bound, " does not fit into ", a->dtype(), "; cast the tensor"),
+        a.site());
+  }
+  return number_like(a, bound);
+}
+
+}  // namespace
+
 Tensor maximum(const TensorArg& a, const TensorArg& b) {
   return ops::run<ops::Maximum>(a, b);
 }
 
 Tensor maximum(const TensorArg& a, const Scalar& b) {
-  return maximum(a, number_like(a, b));
+  return maximum(a, bound_like(a, b, "maximum"));
 }
 
 Tensor minimum(const TensorArg& a, const TensorArg& b) {
@@ -241,7 +258,7 @@ Tensor minimum(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor minimum(const TensorArg& a, const Scalar& b) {
-  return minimum(a, number_like(a, b));
+  return minimum(a, bound_like(a, b, "minimum"));
 }
 
 Tensor fmax(const TensorArg& a, const TensorArg& b) {

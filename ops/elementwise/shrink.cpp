@@ -78,7 +78,7 @@ Tensor hardshrink(const TensorArg& x, const ShrinkOptions& options) {
   return ops::named("hardshrink", x.site(), [&]() -> Tensor {
     check_floating("hardshrink", x);
     const Site site = x.site();
-    return where({gt({abs(x), site}, options.lambd), site}, x, 0.0);
+    return where({le({abs(x), site}, options.lambd), site}, 0.0, x);
   });
 }
 
@@ -100,7 +100,7 @@ Tensor tanhshrink(const TensorArg& x) {
 
 Tensor threshold(const TensorArg& x, double threshold, double value) {
   return ops::named("threshold", x.site(), [&] {
-    return where({gt(x, threshold), x.site()}, x, value);
+    return where({le(x, threshold), x.site()}, value, x);
   });
 }
 

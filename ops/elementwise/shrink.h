@@ -15,7 +15,7 @@ Tensor softshrink(const TensorArg& x, const ShrinkOptions& options = {});
 // x - tanh(x).
 Tensor tanhshrink(const TensorArg& x);
 
-// x where it is larger than `threshold`, else `value`.
+// `value` where x is at most `threshold`, else x; NaN stays NaN.
 Tensor threshold(const TensorArg& x, double threshold, double value);
 
 // softmax(-x, dim).

@@ -156,19 +156,19 @@ Tensor lcm(const TensorArg& a, const TensorArg& b) { return ops::run<ops::Lcm>(a
 // clang-format on
 
 Tensor zeta(const TensorArg& s, const Scalar& q) {
-  return zeta(s, ops::number_like(s, q));
+  return zeta(s, ops::floating_number_like(s, q));
 }
 
 Tensor zeta(const Scalar& s, const TensorArg& q) {
-  return zeta({ops::number_like(q, s), q.site()}, q);
+  return zeta({ops::floating_number_like(q, s), q.site()}, q);
 }
 
 Tensor xlog1py(const TensorArg& a, const Scalar& b) {
-  return xlog1py(a, ops::number_like(a, b));
+  return xlog1py(a, ops::floating_number_like(a, b));
 }
 
 Tensor xlog1py(const Scalar& a, const TensorArg& b) {
-  return xlog1py({ops::number_like(b, a), b.site()}, b);
+  return xlog1py({ops::floating_number_like(b, a), b.site()}, b);
 }
 
 Tensor float_power(const TensorArg& x, const TensorArg& exponent) {
@@ -214,7 +214,10 @@ Tensor logit(const TensorArg& x, const LogitOptions& options) {
   return ops::named("logit", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     Tensor p = floating(x);
-    if (options.eps) p = clamp({p, site}, {.min = *options.eps, .max = 1 - *options.eps});
+    if (options.eps) {
+      const Tensor bounded = clamp_max({p, site}, 1 - *options.eps);
+      p = where({lt({p, site}, *options.eps), site}, *options.eps, {bounded, site});
+    }
     return log({div({p, site}, {1 - TensorArg(p, site), site}), site});
   });
 }
@@ -224,7 +227,7 @@ Tensor copysign(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor copysign(const TensorArg& a, const Scalar& b) {
-  return copysign(a, ops::number_like(a, b));
+  return copysign(a, ops::floating_number_like(a, b));
 }
 
 Tensor heaviside(const TensorArg& x, const TensorArg& values) {

@@ -1,7 +1,11 @@
 #include "ops/elementwise/where.h"
 
+#include <cmath>
+#include <limits>
+
 #include "core/dispatch.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/old_value.h"
@@ -49,6 +53,15 @@ DType clamped_dtype(const TensorArg& x, const ClampOptions& options) {
   if (options.max) dtype = promote(dtype, *options.max);
   if (is_integral(dtype)) check_bounds(x, dtype, options);
   return dtype;
+}
+
+bool is_nan(const std::optional<Scalar>& bound) {
+  return bound && bound->is_floating() && std::isnan(bound->to<double>());
+}
+
+// A bound that is NaN makes every element NaN.
+bool has_nan(const ClampOptions& options) {
+  return is_nan(options.min) || is_nan(options.max);
 }
 
 void check_bool(const TensorArg& condition) {
@@ -138,6 +151,11 @@ const Tensor& masked_fill_(const TensorArg& x, const TensorArg& mask, const Scal
 }
 
 Tensor clamp(const TensorArg& x, const ClampOptions& options) {
+  if (has_nan(options)) {
+    return ops::named("clamp", x.site(), [&] {
+      return add({mul(x, 0), x.site()}, std::numeric_limits<double>::quiet_NaN());
+    });
+  }
   const ops::ClampAttrs attrs{options.min, options.max};
   const DType dtype = clamped_dtype(x, options);
   if (x->dtype() == dtype) [[likely]]
@@ -183,6 +201,7 @@ const Tensor& clamp_(const TensorArg& x, const ClampOptions& options) {
                               "; use clamp, or give integers"),
                           x.site());
   }
+  if (has_nan(options)) return x->fill_(std::numeric_limits<double>::quiet_NaN(), x.site());
   const ops::ClampAttrs attrs{options.min, options.max};
   if (ops::reads_old_value(ops::op_of<ops::Clamp>(), {&x.tensor()})) {
     return ops::write_from_copy(x, [&](const TensorArg& old) {

@@ -27,8 +27,8 @@ struct ClampOptions {
   std::optional<Scalar> max = {};
 };
 
-// min(max(x, options.min), options.max). At least one bound must be given. NaN stays NaN. The
-// gradient passes to x where min < x < max and is 0 elsewhere.
+// min(max(x, options.min), options.max), with at least one bound. NaN in x or a bound gives NaN.
+// The gradient passes to x where min < x < max and is 0 elsewhere.
 Tensor clamp(const TensorArg& x, const ClampOptions& options);
 Tensor clamp(const TensorArg& x, const Scalar& min, const Scalar& max);
 // As clamp, with bounds for each element. An undefined tensor is no bound, and max wins over min.

@@ -316,5 +316,14 @@ TEST(Binary, LogarithmsOfSumsAndProductsKnowTheirEnds) {
   EXPECT_DOUBLE_EQ(hypot(e, f).item(), 5e200);
 }
 
+TEST(Binary, BoundsThatWrapAroundRaise) {
+  const Tensor x = tensor({1, 250}).to(uint8);
+
+  EXPECT_THROW(maximum(x, -1), InvalidArgument);
+  EXPECT_THROW(minimum(x, 300), InvalidArgument);
+  EXPECT_EQ(maximum(x, 2).to_vector<int64_t>(), Ints64({2, 250}));
+  EXPECT_EQ(maximum(x, 1.5).to_vector<float>(), Floats({1.5, 250}));
+}
+
 }  // namespace
 }  // namespace flow

@@ -272,7 +272,7 @@ void cross_entropy_backward_plainly(const KernelContext& ctx) {
   const Places lse_place = target_places(*ctx.in(3).meta);
   const int64_t classes = class_dim(place.sizes.size());
   const double even = attrs.label_smoothing / static_cast<double>(attrs.num_classes);
-  const double total_weight = static_cast<double>(weights.total());
+  const double even_total = even == 0 ? 0 : even * static_cast<double>(weights.total());
   for (int64_t i = 0; i < ctx.in(2).numel(); ++i) {
     const T* x = ctx.in(1).as<T>() + x_place(i);
     T* dx = ctx.out(0).as<T>() + dx_place(i);
@@ -286,8 +286,8 @@ void cross_entropy_backward_plainly(const KernelContext& ctx) {
         const double on_target = (1 - attrs.label_smoothing) * static_cast<double>(weights(target));
         const double p =
             std::exp(static_cast<double>(value_of(x[held * x_place.class_stride])) - lse);
-        slope = (on_target + even * total_weight) * p - even * static_cast<double>(weights(c)) -
-                (c == target ? on_target : 0.0);
+        slope = (on_target + even_total) * p - (c == target ? on_target : 0.0);
+        if (even != 0) slope -= even * static_cast<double>(weights(c));
       }
       // Ignored targets do not contribute to a mean over none of them, whose gradient is not
       // finite.
@@ -450,7 +450,7 @@ class Slopes {
         dy_step_(ctx.in(0).shape().size() == ctx.in(2).shape().size() ? 1 : 0),
         smoothing_(static_cast<Loss<T>>(ctx.attrs_as<ClassLossAttrs>().label_smoothing)),
         even_(smoothing_ / static_cast<Loss<T>>(ctx.attrs_as<ClassLossAttrs>().num_classes)),
-        even_total_(even_ * weights.total()) {}
+        even_total_(smoothing_ == 0 ? Loss<T>{0} : even_ * weights.total()) {}
 
   Slope<Loss<T>> operator()(int64_t i, int64_t target) const {
     if (target == Targets::kIgnored) return {};
@@ -512,7 +512,9 @@ void run_cross_entropy_backward(const KernelContext& ctx) {
       }
       const T* source = x + n * slab;
       T* result = dx + n * slab;
-      if (state.inner == 1) {
+      if (state.inner == 1 && target[0] == Targets::kIgnored) {  // x may be infinite there
+        std::fill_n(result, state.classes, T(0.0F));
+      } else if (state.inner == 1) {
         const V shift = V::fill(lse[n]);
         const V factor = V::fill(scale[0]);
         for_row<C>(state.classes,
@@ -522,8 +524,8 @@ void run_cross_entropy_backward(const KernelContext& ctx) {
           const V shift = at.get(lse + n * state.inner);
           const V factor = at.get(scale.data());
           for (int64_t c = 0; c < state.classes; ++c) {
-            at.put(result + c * state.inner,
-                   exp(at.get(source + c * state.inner) - shift) * factor);
+            const V p = exp(at.get(source + c * state.inner) - shift);
+            at.put(result + c * state.inner, select(factor == V::zero(), V::zero(), p * factor));
           }
         });
       }

@@ -114,5 +114,25 @@ TEST_F(CrossEntropy, MeanOverManyFloat16DistributionsIsFinite) {
   EXPECT_NEAR(cross_entropy(logits, ones_like(logits) * 0.5).item(), 0.693, 1e-3);
 }
 
+// NaN and infinities of an ignored target, and of the weight of an ignored class, stay out.
+TEST_F(CrossEntropy, IgnoredTargetsHaveNoGradientWhateverTheyContain) {
+  const auto inf = static_cast<float>(INFINITY);
+  const Tensor rows = tensor({{1.f, 2.f, 3.f}, {NAN, 0.f, 0.f}, {inf, 0.f, 0.f}});
+  const Tensor chosen = tensor({2, -100, -100});
+  const Tensor weight = tensor({1.f, NAN, 1.f});
+  for (const double smoothing : {0.0, 0.5}) {
+    const Tensor flat = rows.detach().requires_grad_();
+    const Tensor columns = rows.t().contiguous().unsqueeze(0).requires_grad_();
+    cross_entropy(flat, chosen, {.label_smoothing = smoothing}).backward();
+    cross_entropy(columns, chosen.unsqueeze(0), {.label_smoothing = smoothing}).backward();
+
+    expect_values(flat.grad().narrow(0, 1, 2), {0, 0, 0, 0, 0, 0});
+    expect_values(columns.grad().narrow(2, 1, 2), {0, 0, 0, 0, 0, 0});
+  }
+  const Tensor flat = rows.narrow(0, 0, 1).detach().requires_grad_();
+  cross_entropy(flat, tensor({2}), {.weight = weight, .ignore_index = 1}).backward();
+  expect_values(flat.grad(), {0.09003057, 0.24472847, -0.33475904});
+}
+
 }  // namespace
 }  // namespace flow

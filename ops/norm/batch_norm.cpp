@@ -374,6 +374,17 @@ Normalised normalise_by_batch(const BatchNormCall& call, int64_t count) {
   return {normalise(call, moments.select(0, 0), moments.select(0, 1)), moments};
 }
 
+// Of statistics that are given, broadcasting would accept other shapes.
+void check_parameters(const TensorArg& x, const BatchNormOptions& options) {
+  for (const Tensor* parameter : {&options.weight, &options.bias}) {
+    if (parameter->defined() && !(parameter->shape() == Shape{x->size(1)})) {
+      throw InvalidArgument(str("[batch_norm] weight and bias must have shape (", x->size(1),
+                                ",), one element for each channel; received ", parameter->meta()),
+                            x.site());
+    }
+  }
+}
+
 Tensor parameter_of(const Tensor& parameter, DType x) {
   return parameter.defined() ? parameter.to(ops::parameter_dtype(x)) : parameter;
 }
@@ -399,6 +410,7 @@ void update_statistics(const Tensor& running_mean, const Tensor& running_var, co
 Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const TensorArg& running_var,
                   const BatchNormOptions& options) {
   check_statistics(x, running_mean, running_var);
+  check_parameters(x, options);
   const BatchNormCall call{x, parameter_of(options.weight, x->dtype()),
                            parameter_of(options.bias, x->dtype()), options.eps,
                            options.training ? parts_of(x, options.stats) : 1};

@@ -60,7 +60,18 @@ Tensor next(const Tensor& x, const Step& step, const Tensor& p, const Tensor& be
   return sub(mul(line(x, step), p), step.previous == 1 ? before : mul(before, step.previous));
 }
 
-Tensor of_number(const Family& family, const Tensor& x, int64_t n) {
+// Each degree is a step of several ops, so a huge one would never end.
+constexpr int64_t kLargestDegree = 100'000;
+
+void check_degree(const Family& family, double degree, Site site) {
+  if (degree <= static_cast<double>(kLargestDegree)) return;
+  throw InvalidArgument(str("[", family.name, "] degree ", degree, " is above ", kLargestDegree,
+                            ", the most that the recurrence is run for; give a smaller n"),
+                        site);
+}
+
+Tensor of_number(const Family& family, const Tensor& x, int64_t n, Site site) {
+  check_degree(family, static_cast<double>(n), site);
   if (n < 0) return zeros_like(x);
   if (n == 0) return ones_like(x);
   Tensor before = ones_like(x), p = line(x, family.first);
@@ -84,7 +95,10 @@ Tensor of_numbers(const Family& family, const Tensor& x, const Tensor& numbers, 
                           "tensor, which cannot be traced; give n as a number"),
                       site);
   }
-  const auto largest = amax(n).item<int64_t>(site);
+  // A degree that is NaN has no meaning; its element stays that of degree 0.
+  const auto number = amax(is_floating(n.dtype()) ? nan_to_num(n) : n).item<double>(site);
+  check_degree(family, number, site);
+  const auto largest = static_cast<int64_t>(number);
   Tensor before = ones_like(wide);
   Tensor p = where(ge(n, 1), line(wide, family.first), before);
   for (int64_t k = 1; k < largest; ++k) {
@@ -102,7 +116,7 @@ Tensor polynomial(const Family& family, const TensorArg& x, const PolynomialDegr
     if (family.is_shifted) own = sub(mul(own, 2), 1);
     const Tensor y = degree.numbers().defined()
                          ? of_numbers(family, own, degree.numbers(), x.site())
-                         : of_number(family, own, degree.number());
+                         : of_number(family, own, degree.number(), x.site());
     return cast(y, dtype);
   });
 }

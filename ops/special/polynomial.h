@@ -32,8 +32,8 @@ class PolynomialDegree {
 
 // The polynomials of degree n at x. Shapes of x and n broadcast; fractions of n are cut off, and a
 // negative degree gives 0. Integers and bools x are cast to default_dtype(). Gradients pass to x.
-// Takes about three elementwise functions for each degree up to n. Of a tensor n the largest
-// element is read, so graphs refuse it with Unsupported.
+// Takes about three elementwise functions for each degree up to n, which is at most 100,000. Of a
+// tensor n the largest element is read, so graphs refuse it with Unsupported.
 //
 // p[0] = 1; formulas 22.7 of Abramowitz, Stegun (1964), and of V and W of Mason, Handscomb (2003):
 //   T    p[1] = x        p[k + 1] = 2 x p[k] - p[k - 1]

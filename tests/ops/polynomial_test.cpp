@@ -54,5 +54,15 @@ TEST(Polynomials, OfAHighDegreeLeaveOthersFinite) {
   EXPECT_EQ(x.grad().to_vector<double>()[0], 400);
 }
 
+// Each degree is a step, so that a call with a huge one would not end.
+TEST(Polynomials, RefuseHugeDegrees) {
+  const Tensor x = tensor({0.5, 0.5}, kDouble);
+
+  EXPECT_THROW(hermite_polynomial_h(x, int64_t{1} << 40), InvalidArgument);
+  EXPECT_THROW(hermite_polynomial_h(x, tensor(std::vector<int64_t>{3, int64_t{1} << 40})),
+               InvalidArgument);
+  EXPECT_THROW(legendre_polynomial_p(x, tensor({1.0, HUGE_VAL}, kDouble)), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

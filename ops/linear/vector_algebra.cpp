@@ -286,11 +286,14 @@ Tensor renorm(const TensorArg& x, double p, int64_t dim, double maxnorm) {
 
 namespace {
 
-// The areas between neighbours along dim d of y: the means of the two times their distance.
+// The areas between neighbours along dim d of y: the means of the two times their distance. Sums of
+// narrow integers would overflow, so they are added as floating numbers.
 Tensor areas(const TensorArg& y, int64_t d, const TrapezoidOptions& options) {
   const Site site = y.site();
   const int64_t n = y->size(d);
-  const Tensor pairs = add({narrow(y, d, 1, n - 1), site}, narrow(y, d, 0, n - 1));
+  const Tensor own = is_floating(y->dtype()) ? y.tensor() : cast(y, default_dtype());
+  const Tensor pairs =
+      add({narrow({own, site}, d, 1, n - 1), site}, narrow({own, site}, d, 0, n - 1));
   if (!options.x.defined()) return mul({pairs, site}, options.dx / 2);
   Tensor widths = diff({options.x, site}, {.dim = options.x.dim() == 1 ? 0 : options.dim});
   if (options.x.dim() == 1) {

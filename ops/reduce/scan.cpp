@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/dispatch.h"
+#include "ops/creation/copy.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
@@ -269,6 +270,7 @@ Tensor diff(const TensorArg& x, const DiffOptions& options) {
                             site);
     }
     const int64_t d = normalize_dim(options.dim, x->dim(), "diff");
+    if (options.n == 0) return clone(x);
     std::vector<Tensor> parts;
     if (options.prepend.defined()) parts.push_back(options.prepend);
     parts.push_back(x);

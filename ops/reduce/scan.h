@@ -29,7 +29,7 @@ Tensor logcumsumexp(const TensorArg& x, int64_t dim);
 struct DiffOptions {
   int64_t n = 1;  // how many times the difference is taken
   int64_t dim = -1;
-  Tensor prepend = {};  // is concatenated in front of x along dim first
+  Tensor prepend = {};  // is concatenated in front of x along dim first, unless n is 0
   Tensor append = {};
 };
 

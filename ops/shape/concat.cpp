@@ -308,6 +308,12 @@ Tensor repeat_at_once(const TensorArg& x, const Ints& counts) {
   return reshape({laid_out, x.site()}, shape);
 }
 
+// All diagonals outside the matrix mean the same, and one next to it cannot overflow in a kernel.
+TriangleAttrs triangle_attrs(const TensorArg& x, int64_t diagonal) {
+  if (x->dim() < 2) return {diagonal};  // an error of the shape rule
+  return {std::clamp(diagonal, -x->size(-2), x->size(-1))};
+}
+
 }  // namespace
 
 }  // namespace ops
@@ -469,11 +475,11 @@ Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
 }
 
 Tensor tril(const TensorArg& x, int64_t diagonal) {
-  return dispatch(ops::kTril, {&x.tensor()}, ops::TriangleAttrs{diagonal}, x.site());
+  return dispatch(ops::kTril, {&x.tensor()}, ops::triangle_attrs(x, diagonal), x.site());
 }
 
 Tensor triu(const TensorArg& x, int64_t diagonal) {
-  return dispatch(ops::kTriu, {&x.tensor()}, ops::TriangleAttrs{diagonal}, x.site());
+  return dispatch(ops::kTriu, {&x.tensor()}, ops::triangle_attrs(x, diagonal), x.site());
 }
 
 Tensor ShapeMethods::repeat(const Ints& repeats, Site site) const {

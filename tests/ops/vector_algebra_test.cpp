@@ -241,5 +241,12 @@ TEST(Random, BernoulliRefusesWhatIsNoProbability) {
   EXPECT_THROW(bernoulli(tensor({NAN})), InvalidArgument);
 }
 
+TEST(Trapezoid, NarrowIntegersDoNotOverflow) {
+  const Tensor y = full({3}, 255, {.dtype = uint8});
+
+  EXPECT_EQ(trapezoid(y, {.dx = 0.5}).item(), 255);
+  EXPECT_EQ(cumulative_trapezoid(y).to_vector<double>(), (std::vector<double>{255, 510}));
+}
+
 }  // namespace
 }  // namespace flow

@@ -51,8 +51,8 @@ struct HistcOptions {
   double max = 0;
 };
 
-// The histogram of x: the number of elements in each of `bins` intervals of equal width from min to
-// max, in the dtype of x. Elements outside [min, max] are not counted. Requires: a floating dtype.
+// The histogram of x (floating): how many elements are in each of `bins` equal intervals from min
+// to max, in the dtype of x; others are not counted. Not checked: that a range from x is finite.
 Tensor histc(const TensorArg& x, const HistcOptions& options = {});
 
 }  // namespace flow

@@ -44,7 +44,7 @@ struct CovOptions {
 };
 
 // The covariance matrix (V, V) of V variables. The rows of x (V, N) are the variables, each with N
-// observations. One variable gives a scalar.
+// observations. One variable gives a scalar. Requires: weights >= 0, which is not checked.
 Tensor cov(const TensorArg& x, const CovOptions& options = {});
 // The correlation matrix: the covariance divided by the standard deviations.
 Tensor corrcoef(const TensorArg& x);

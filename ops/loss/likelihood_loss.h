@@ -21,7 +21,7 @@ Tensor poisson_nll_loss(const TensorArg& input, const TensorArg& target,
 
 struct GaussianNllOptions {
   bool full = false;  // adds log(2 π) / 2
-  double eps = 1e-6;  // lower bound of the variance; the gradient ignores this clamping
+  double eps = 1e-6;  // lower bound of the variance, even if negative; the gradient ignores this
   std::string reduction = "mean";
 };
 

@@ -29,7 +29,7 @@ def function_named(op):
 def arguments(attrs):
     """A case's attributes as PyTorch takes them: infinities and dtypes are words in a spec, where
     float32 is the dtype of the run."""
-    words = {"inf": math.inf, "-inf": -math.inf}
+    words = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
     given = {name: words.get(value, value) if isinstance(value, str) else value
              for name, value in attrs.items()}
     if "dtype" in given:

@@ -13,6 +13,7 @@ from op_differences import differences
 from op_edges import edges
 from op_fractional import fractional_pools
 from op_fourier import fourier
+from op_fuzzed import fuzzed
 from op_in_place import in_place
 from op_indexed_pools import indexed_pools
 from op_linalg import linear_algebra, more_linear_algebra
@@ -782,6 +783,8 @@ def all_cases():
     polynomials()
     generator.manual_seed(43)
     special_functions()
+    generator.manual_seed(60)
+    fuzzed()
     generator.set_state(state)
     counts = {}
     for case in cases:

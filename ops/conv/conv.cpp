@@ -163,6 +163,17 @@ struct SplitIndex {
   std::optional<int64_t> x, weight, y;
 };
 
+// True if a rank whose part of y is empty has a part of x in which a window would fit: its sizes
+// are not those of a convolution.
+bool has_spare_window(const WindowDim& window, int64_t num_ranks) {
+  for (int64_t r = 0; r < num_ranks; ++r) {
+    if (balanced_part(window.out, num_ranks, r).size == 0 &&
+        balanced_part(window.in, num_ranks, r).size >= window.reach())
+      return true;
+  }
+  return false;
+}
+
 // The indices whose range may be split so that each rank's sizes form a convolution again.
 std::vector<SplitIndex> split_indices(const SbpContext& ctx) {
   const Roles roles = roles_of(ctx);
@@ -179,7 +190,8 @@ std::vector<SplitIndex> split_indices(const SbpContext& ctx) {
   for (int64_t dim = 2; dim < roles.x.size(); ++dim) {
     const auto at = static_cast<size_t>(dim - 2 + kMaxSpatialDims - sizes.num_dims);
     const WindowDim& window = sizes.window[at];
-    if (splits_between_windows(window, ctx.num_ranks())) {
+    if (splits_between_windows(window, ctx.num_ranks()) &&
+        !has_spare_window(window, ctx.num_ranks())) {
       indices.push_back({.x = dim, .weight = {}, .y = dim});
     }
     // One dense window over the whole dim is a product that contracts it.

@@ -627,5 +627,20 @@ TEST(ConvTranspose, LinesAndVolumes) {
   EXPECT_THROW(conv_transpose1d(box, weight), InvalidArgument);
 }
 
+// The second rank would have an element and no window.
+TEST(Conv, SplitsNoDimThatHasFewerWindowsThanRanks) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    const auto placed = [&](const Tensor& x, Sbp sbp) { return x.to_global(both, sbp); };
+    const Tensor weight = placed(ones({1, 1, 1}), sbp::broadcast);
+
+    const Tensor one = placed(ones({1, 1, 1}), sbp::broadcast).to_global(both, sbp::split(2));
+    const Tensor wide = conv_transpose1d(one, weight, {.stride = 3, .output_padding = 1});
+    EXPECT_EQ(doubles(wide.full()), Doubles({1, 0}));
+    const Tensor two = placed(ones({1, 1, 2}), sbp::broadcast).to_global(both, sbp::split(2));
+    EXPECT_EQ(doubles(conv1d(two, weight, {.stride = 3}).full()), Doubles({1}));
+  });
+}
+
 }  // namespace
 }  // namespace flow

@@ -1,3 +1,5 @@
+#include "ops/vendor/cublas_lt.h"
+
 #include <array>
 #include <cstdint>
 #include <map>
@@ -13,7 +15,6 @@
 #include "core/context.h"
 #include "core/device/cuda_launch.h"
 #include "core/log.h"
-#include "ops/vendor/cublas_lt.h"
 #include "ops/vendor/cublas_call.h"
 
 namespace flow::ops {

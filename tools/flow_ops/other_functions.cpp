@@ -21,6 +21,8 @@ void add_drawing(Calls& calls) {
                    {"randperm", [] { randperm(5); }},
                    {"normal", [x] { normal(0, 1, {2}), normal(x, x); }},
                    {"bernoulli", [x] { bernoulli(x); }},
+                   {"poisson", [x] { poisson(x); }},
+                   {"binomial", [x] { binomial(x * 8, x); }},
                    {"multinomial", [] { multinomial(ones({4}), 2); }},
                    {"gumbel_softmax", [x] { gumbel_softmax(x); }},
                    {"alpha_dropout", [x] { alpha_dropout(x, {.training = true}); }},
@@ -44,6 +46,7 @@ void add_creating(Calls& calls) {
                                 {"hann_window", [] { hann_window(4); }},
                                 {"hamming_window", [] { hamming_window(4); }},
                                 {"blackman_window", [] { blackman_window(4); }},
+                                {"kaiser_window", [] { kaiser_window(4); }},
                                 {"tril_indices", [] { tril_indices(2, 2); }},
                                 {"triu_indices", [] { triu_indices(2, 2); }},
                             });
@@ -56,6 +59,23 @@ void add_others(Calls& calls) {
       calls.end(),
       {
           {"allclose", [x] { allclose(x, x); }},
+          {"float_power", [x] { float_power(x, x), float_power(x, 2), float_power(2, x); }},
+          {"multigammaln", [x] { multigammaln(x + 3, 2); }},
+          {"embedding_renorm_",
+           [x] {
+             embedding_renorm_(x.clone(), tensor({0, 1}), 1);
+           }},
+          {"segment_reduce",
+           [x] {
+             segment_reduce(x, "sum", {.lengths = tensor({1, 3})});
+           }},
+          {"svd_lowrank", [x] { svd_lowrank(x, {.q = 2}); }},
+          {"pca_lowrank", [x] { pca_lowrank(x, {.q = 2}); }},
+          {"grouped_mm", [x] { grouped_mm(x.unsqueeze(0), x.unsqueeze(0)); }},
+          {"conv_tbc",
+           [x] {
+             conv_tbc(x.unsqueeze(0), ones({1, 4, 2}), ones({2}));
+           }},
           {"equal", [x] { equal(x, x); }},
           {"sum_to", [x] { sum_to(x, {4}); }},
           {"to_device", [x] { to_device(x, DeviceType::kCpu); }},

@@ -164,21 +164,22 @@ Tensor histc(const TensorArg& x, const HistcOptions& options) {
     }
     const Tensor values = x->detach().reshape({-1}, site);
     Tensor low;
-    Tensor width;
+    Tensor high;
     if (options.min == options.max && x->numel() > 0) {
       low = min({values, site});
-      const Tensor high = max({values, site});
+      high = max({values, site});
       const Tensor is_point = eq({low, site}, high);
       low = where({is_point, site}, {sub({low, site}, 1), site}, {low, site});
-      width = sub({where({is_point, site}, {add({high, site}, 1), site}, {high, site}), site}, low);
+      high = where({is_point, site}, {add({high, site}, 1), site}, {high, site});
     } else {
       const bool is_point = options.min == options.max;
       low = ops::number_like({values, site}, options.min - (is_point ? 1 : 0));
-      width = ops::number_like({values, site}, options.max - options.min + (is_point ? 2 : 0));
+      high = ops::number_like({values, site}, options.max + (is_point ? 1 : 0));
     }
+    const Tensor width = sub({high, site}, low);
     const Tensor distance = sub({values, site}, low);
     const Tensor is_inside =
-        logical_and({ge({distance, site}, 0), site}, {le({distance, site}, width), site});
+        logical_and({ge({values, site}, low), site}, {le({values, site}, high), site});
     const Tensor bins =
         mul({div({distance, site}, width), site}, static_cast<double>(options.bins));
     const Tensor inside = where({is_inside, site}, {bins, site}, 0);

@@ -202,8 +202,9 @@ Lstsq lstsq(const TensorArg& A, const TensorArg& B, const LstsqOptions& options)
 Tensor tensorinv(const TensorArg& x, int64_t ind) {
   return ops::named("tensorinv", x.site(), [&]() -> Tensor {
     const Shape& shape = x->shape();
-    const int64_t rows = product_of(shape, 0, std::min(ind, shape.size()));
-    const int64_t columns = product_of(shape, std::min(ind, shape.size()), shape.size());
+    const int64_t cut = std::clamp<int64_t>(ind, 0, shape.size());
+    const int64_t rows = product_of(shape, 0, cut);
+    const int64_t columns = product_of(shape, cut, shape.size());
     if (ind < 1 || ind > shape.size() || rows != columns) {
       refuse("tensorinv", x.site(),
              str("the product of the first ", ind,

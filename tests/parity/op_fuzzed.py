@@ -50,8 +50,12 @@ def corners():
     add("clamp_", r(3), lambda x, **attrs: x.clone().clamp_(**attrs), max="nan", grads=False)
     add("add", r(3), other=3, alpha="inf", grads=False)
     add("logit", unit(2, 4), eps=0.75)
+    add("histc", f32([-0.5, 0.0, 1e-30, -1.0, -1e-30]), torch.histc, bins=4, min=-1.0, max=0.0,
+        grads=False)
     add("diff", {"x": r(2, 3), "prepend": r(2, 1), "append": r(2, 2)},
         kwargs_named("prepend", "append")(torch.diff, 1), n=0)
+    for ind in [-2**63, -1]:
+        refuse("tensorinv", r(2, 2), torch.linalg.tensorinv, ind=ind)
     for shape in [(1,), ()]:
         refuse("batch_norm", {"x": r(4, 3), "running_mean": r(3), "running_var": unit(3),
                               "bias": r(*shape)},

@@ -237,6 +237,14 @@ TEST(Stft, IsInvertedByIstft) {
   }
 }
 
+// Threads share what is prepared for a length, so it must not be written.
+TEST(Fft, OfOnePointIsTheIdentityInAllThreads) {
+  const Tensor x = signal({200000, 1, 2});
+
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(distance(fft::fft(x, {.dim = 1}), x), 0);
+}
+
 TEST(Stft, ErrorsSayWhatIsWrong) {
   const Tensor y = zeros({5, 3, 2});
   EXPECT_NE(message_of([&] { istft(y, 8, {.window = zeros({8})}); }).find("add up to 0"),

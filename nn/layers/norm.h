@@ -30,7 +30,7 @@ class LayerNorm : public Module<LayerNorm> {
 };
 
 struct RMSNormOptions {
-  std::optional<double> eps = {};  // unset: the machine epsilon of the input's dtype
+  std::optional<double> eps = {};  // unset: the input's epsilon; float32's for 16 bits
   bool elementwise_affine = true;
 };
 

@@ -339,7 +339,10 @@ Tensor rms_norm(const TensorArg& x, const Shape& normalized_shape, const RmsNorm
   return ops::located(x.site(), [&]() -> Tensor {
     check_normalized_shape("rms_norm", x, normalized_shape);
     const Tensor rows = ops::autocast(x, ops::kRmsNorm.autocast);
-    const double eps = options.eps ? *options.eps : machine_epsilon(rows.dtype());
+    // Rows of 16 bits are computed in float32, whose epsilon PyTorch takes too.
+    const bool is_narrow = dtype_size(rows.dtype()) == 2;
+    const DType computed = is_narrow ? DType::kFloat32 : rows.dtype();
+    const double eps = options.eps ? *options.eps : machine_epsilon(computed);
     const ops::NormAttrs attrs{normalized_shape.size(), eps};
     return dispatch(ops::kRmsNorm, {&rows, &options.weight}, attrs, x.site());
   });

@@ -23,7 +23,7 @@ Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape,
 
 struct RmsNormOptions {
   Tensor weight = {};
-  std::optional<double> eps = std::nullopt;  // unset: the machine epsilon of x's dtype
+  std::optional<double> eps = std::nullopt;  // unset: that of x, float32's for 16 bits
 };
 
 // RMS normalisation (Zhang and Sennrich 2019): y = x / sqrt(mean(x^2) + eps) * weight over the

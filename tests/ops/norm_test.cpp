@@ -91,5 +91,13 @@ TEST(Norm, RefusesShapesThatDoNotEndTheInputs) {
   EXPECT_EQ(group_norm(ones({2, 3}), 3).shape(), Shape({2, 3}));
 }
 
+// PyTorch 2.15 gives 1 and 0.9995.
+TEST(Norm, RmsNormOfSixteenBitsHasTheEpsilonOfFloat32) {
+  for (const DType dtype : {bfloat16, float16}) {
+    const Tensor x = tensor({{0.05f}, {0.01f}}).to(dtype);
+    EXPECT_GE(rms_norm(x, {1}).to(float32).min().item(), 0.999) << dtype;
+  }
+}
+
 }  // namespace
 }  // namespace flow

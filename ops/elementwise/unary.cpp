@@ -193,10 +193,14 @@ Tensor round(const TensorArg& x, const RoundOptions& options) {
                           x.site());
   }
   const double power = std::pow(10.0, static_cast<double>(std::abs(options.decimals)));
-  const Tensor scaled = options.decimals > 0 ? mul(x, power) : div(x, power);
+  // 16 bits do not hold 1000 x.
+  const Tensor own = dtype_size(x->dtype()) == 2 ? cast(x, DType::kFloat32) : x.tensor();
+  const TensorArg wide(own, x.site());
+  const Tensor scaled = options.decimals > 0 ? mul(wide, power) : div(wide, power);
   const Tensor whole = round({scaled, x.site()});
   const TensorArg result(whole, x.site());
-  return options.decimals > 0 ? div(result, power) : mul(result, power);
+  const Tensor y = options.decimals > 0 ? div(result, power) : mul(result, power);
+  return cast({y, x.site()}, x->dtype());
 }
 
 Tensor gelu(const TensorArg& x, const GeluOptions& options) {

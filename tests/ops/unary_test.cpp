@@ -269,5 +269,13 @@ TEST(Unary, TheGradientOfReluAtNanIsThatOfItsResult) {
   EXPECT_EQ(x.grad().to_vector<float>(), arange(19, {.dtype = float32}).to_vector<float>());
 }
 
+TEST(Unary, DecimalsOfSixteenBitsAreRoundedInFloat32) {
+  const Tensor x = tensor({100.123F, -97.375F}).to(float16);
+
+  EXPECT_EQ(round(x, {.decimals = 3}).to_vector<float>(), x.to_vector<float>());
+  EXPECT_EQ(round(x, {.decimals = 3}).dtype(), float16);
+  EXPECT_EQ(round(x, {.decimals = -1}).to_vector<float>(), (std::vector<float>{100, -100}));
+}
+
 }  // namespace
 }  // namespace flow

@@ -26,10 +26,12 @@ int64_t Storage::block_bytes(int64_t bytes) {
   return Allocator::block_bytes(static_cast<int64_t>(kHeaderBytes) + bytes);
 }
 
-Ref<Storage> Storage::wrap(void* data, size_t bytes, std::function<void(void*)> deleter) {
+Ref<Storage> Storage::wrap(void* data, size_t bytes, std::function<void(void*)> deleter,
+                           const cuda::DeviceAllocator* device_owner) {
   auto* storage = new Storage(static_cast<std::byte*>(data), bytes);
   Ref<Storage> result(storage);
   if (deleter) storage->rare().deleter = std::move(deleter);
+  if (device_owner != nullptr) storage->rare().device_owner = device_owner;
   return result;
 }
 

@@ -13,6 +13,10 @@ namespace flow {
 
 struct ViewLink;
 
+namespace cuda {
+class DeviceAllocator;
+}
+
 // The header and the bytes are one block if the bytes come from an Allocator. The version counts
 // in-place writes through any tensor that shares the storage.
 class Storage final : public RefCounted<Storage> {
@@ -20,8 +24,9 @@ class Storage final : public RefCounted<Storage> {
   // Returns uninitialised bytes, 64-byte aligned. Throws OutOfMemory.
   static Ref<Storage> allocate(Allocator& allocator, size_t bytes);
   // Wraps memory that another party owns; `deleter` (may be empty) runs when the last reference is
-  // released.
-  static Ref<Storage> wrap(void* data, size_t bytes, std::function<void(void*)> deleter);
+  // released. `device_owner`: the allocator of device memory, which must outlive the storage.
+  static Ref<Storage> wrap(void* data, size_t bytes, std::function<void(void*)> deleter,
+                           const cuda::DeviceAllocator* device_owner = nullptr);
 
   // The size of the block that allocate() takes for `bytes`, as the allocator's statistics count
   // it.
@@ -30,6 +35,11 @@ class Storage final : public RefCounted<Storage> {
   std::byte* data() const { return data_; }
 
   size_t bytes() const { return bytes_; }
+
+  // Whose device memory it is, of the ranks of this process; null for other memory.
+  const cuda::DeviceAllocator* device_owner() const {
+    return rare_ == nullptr ? nullptr : rare_->device_owner;
+  }
 
   uint32_t version() const { return version_; }
 
@@ -71,6 +81,7 @@ class Storage final : public RefCounted<Storage> {
   // What few storages have.
   struct Rare {
     std::function<void(void*)> deleter;  // of wrapped memory
+    const cuda::DeviceAllocator* device_owner = nullptr;
     Ref<Storage> twin;
     Storage* twin_of = nullptr;
     bool is_outdated = false;

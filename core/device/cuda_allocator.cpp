@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
-#include <map>
-#include <shared_mutex>
 #include <utility>
 #include <vector>
 
@@ -38,37 +35,7 @@ size_t segment_bytes(size_t size) {
   return size < kLeastOwnSegment ? kLargeSegment : round_up(size, 2 * kMiB);
 }
 
-// What the allocators of this process have taken from devices.
-struct Segments {
-  struct Segment {
-    const std::byte* end;
-    const DeviceAllocator* owner;
-  };
-
-  std::shared_mutex mutex;
-  std::map<const std::byte*, Segment> by_begin;  // guarded by mutex
-};
-
-Segments& segments() {
-  static Segments& instance = *new Segments;  // never destroyed: static tensors may use it
-  return instance;
-}
-
 }  // namespace
-
-DeviceAllocator::~DeviceAllocator() {
-  const std::lock_guard lock(segments().mutex);
-  std::erase_if(segments().by_begin, [&](const auto& it) { return it.second.owner == this; });
-}
-
-const DeviceAllocator* DeviceAllocator::owner_of(const void* address) {
-  const auto* byte = static_cast<const std::byte*>(address);
-  const std::shared_lock lock(segments().mutex);
-  const auto next = segments().by_begin.upper_bound(byte);
-  if (next == segments().by_begin.begin()) return nullptr;
-  const Segments::Segment& segment = std::prev(next)->second;
-  return byte < segment.end ? segment.owner : nullptr;
-}
 
 // Returns null if the device has no room.
 void* DeviceAllocator::take_segment(size_t bytes) {
@@ -77,18 +44,7 @@ void* DeviceAllocator::take_segment(size_t bytes) {
     static_cast<void>(cudaGetLastError());
     return nullptr;
   }
-  const auto* begin = static_cast<const std::byte*>(memory);
-  const std::lock_guard lock(segments().mutex);
-  segments().by_begin[begin] = {begin + bytes, this};
   return memory;
-}
-
-cudaError_t DeviceAllocator::free_segment(void* segment) noexcept {
-  {
-    const std::lock_guard lock(segments().mutex);
-    segments().by_begin.erase(static_cast<const std::byte*>(segment));
-  }
-  return cudaFree(segment);
 }
 
 bool DeviceAllocator::BySize::operator()(const Block* a, const Block* b) const {
@@ -232,7 +188,7 @@ void DeviceAllocator::deallocate(void* memory, size_t bytes) noexcept {
   if (!caches_) {
     // Work on the stream may still use the block.
     warn_if_failed(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
-    warn_if_failed(free_segment(memory), "cudaFree");
+    warn_if_failed(cudaFree(memory), "cudaFree");
     const std::lock_guard lock(mutex_);
     stats_.bytes_in_use -= static_cast<int64_t>(rounded(bytes));
     return;
@@ -288,7 +244,7 @@ void DeviceAllocator::release_cached() {
   if (released.empty()) return;
   FLOW_CUDA_CALL(cudaStreamSynchronize(stream_));
   for (void* segment : released)
-    check(free_segment(segment), "cudaFree");
+    check(cudaFree(segment), "cudaFree");
 }
 
 void DeviceAllocator::set_limit(int64_t bytes) {

@@ -33,7 +33,6 @@ class DeviceAllocator {
   // `release_others` empties the caches of others that use the device. It is called when there is
   // no room, without a lock.
   DeviceAllocator(int device, cudaStream_t stream, std::function<void()> release_others = {});
-  ~DeviceAllocator();
 
   DeviceAllocator(const DeviceAllocator&) = delete;
   DeviceAllocator& operator=(const DeviceAllocator&) = delete;
@@ -41,9 +40,6 @@ class DeviceAllocator {
   int device() const { return device_; }
 
   cudaStream_t stream() const { return stream_; }
-
-  // The allocator of the memory at this address; null if it is none of this process's ranks.
-  static const DeviceAllocator* owner_of(const void* address);
 
   // The block is 512-byte aligned. If neither the cache nor the device has room, it empties its own
   // cache, then those of the others, and at last throws OutOfMemory with the statistics. Requires:
@@ -93,8 +89,7 @@ class DeviceAllocator {
   void remove_block(Block& block) noexcept;
   Block* take_free(size_t size);
   Block* take_new(size_t size);
-  void* take_segment(size_t bytes);
-  static cudaError_t free_segment(void* segment) noexcept;
+  static void* take_segment(size_t bytes);
   void split(Block& block, size_t size);
   void join(Block& block, Block& after) noexcept;
   void* take(size_t bytes);

@@ -120,7 +120,8 @@ Ref<Storage> allocate_storage(RankContext& rank, DeviceType device, size_t bytes
   cuda::RankDevice& owner = cuda::rank_device(rank);
   void* block = owner.allocator().allocate(bytes);
   return Storage::wrap(
-      block, bytes, [&owner, bytes](void* freed) { owner.allocator().deallocate(freed, bytes); });
+      block, bytes, [&owner, bytes](void* freed) { owner.allocator().deallocate(freed, bytes); },
+      &owner.allocator());
 }
 
 Ref<Storage> allocate_staging(RankContext& rank, size_t bytes) {
@@ -162,12 +163,12 @@ Ref<Storage> cuda::copy_of_elsewhere(RankContext& rank, const void* source, size
 
 bool is_elsewhere(RankContext& rank, const TensorImpl& tensor) {
   if (tensor.meta->device == DeviceType::kCpu || !tensor.storage) return false;
-  const cuda::DeviceAllocator* owner = cuda::DeviceAllocator::owner_of(tensor.storage->data());
+  const cuda::DeviceAllocator* owner = tensor.storage->device_owner();
   return owner != nullptr && owner->device() != cuda::rank_device(rank).index();
 }
 
 void OthersMemory::order(const TensorImpl& tensor, const char* op, Site site, Where where) {
-  const cuda::DeviceAllocator* owner = cuda::DeviceAllocator::owner_of(tensor.storage->data());
+  const cuda::DeviceAllocator* owner = tensor.storage->device_owner();
   const cuda::DeviceAllocator& own = cuda::rank_device(rank_).allocator();
   if (owner == nullptr || owner == &own) return;
   if (where == Where::kHere && owner->device() != own.device()) {

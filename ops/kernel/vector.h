@@ -33,6 +33,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/dtype.h"
 #include "core/float16.h"
 #include "ops/kernel/vector_avx2.h"
 #include "ops/kernel/vector_avx512.h"

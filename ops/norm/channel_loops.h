@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/dtype.h"
 #include "core/kernel.h"
 #include "core/thread_pool.h"
 #include "ops/kernel/blocked_layout.h"

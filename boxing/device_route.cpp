@@ -2,12 +2,14 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "boxing/comm/device_collectives.h"
 #include "boxing/comm/device_communicator.h"
 #include "boxing/device_boxes.h"
+#include "boxing/exchange.h"
 #include "boxing/run_route.h"
 #include "boxing/transfer_log.h"
 #include "core/context.h"
@@ -154,55 +156,35 @@ void DeviceRoute::run_step(const KernelContext& ctx, const RankStep& step,
 void DeviceRoute::exchange(const KernelContext& ctx, const RankStep& step, Communicator& group,
                            const std::byte* source, std::byte* target,
                            const Fingerprint& what) const {
-  const DType dtype = route().dtype;
-  const auto size = static_cast<int64_t>(dtype_size(dtype));
-  if (step.fills) fill_device_neutral(ctx, dtype, step.fill_op, target, step.target_count);
-  if (!packs_messages(step) && !step.is_streamed) {
-    if (step.carrier == Carrier::kReduceScatter) {
-      return group.reduce_scatter(source, target, step.part_counts, dtype, step.source_op, what);
+  struct DeviceMemory {
+    RankContext& context;
+    const KernelContext& ctx;
+    DType dtype;
+    ReduceOp op;
+
+    Ref<Storage> allocate(size_t bytes) const {
+      return allocate_storage(context, DeviceType::kCuda, bytes);
     }
-    std::vector<int64_t> bytes = step.part_counts;
-    for (int64_t& count : bytes)
-      count *= size;
-    return group.all_gather(source, target, bytes, what);
-  }
-  int64_t sent = 0;
-  int64_t received = 0;
-  std::vector<int64_t> starts;  // of each member's data in the received data
-  for (size_t member = 0; member < step.group.size(); ++member) {
-    sent += step.send_bytes[member];
-    starts.push_back(received);
-    received += step.recv_bytes[member];
-  }
-  const auto room = [&](int64_t bytes) {
-    return allocate_storage(context_, DeviceType::kCuda, static_cast<size_t>(bytes));
+
+    void copy(const Shape& extents, const Strides& from_strides, const std::byte* from,
+              const Strides& to_strides, std::byte* to) const {
+      copy_device_box(ctx, extents, from_strides, from, to_strides, to, dtype);
+    }
+
+    void reduce(const BoxCopy& box, std::span<const std::byte* const> sources,
+                std::byte* to) const {
+      reduce_device_box(ctx, box.extents, box.source_strides, box.target_strides, dtype, op,
+                        sources, to);
+    }
   };
-  const Ref<Storage> outgoing = room(sent);
-  const Ref<Storage> incoming = room(received);
-  std::byte* out = outgoing->data();
-  for (size_t member = 0; member < step.group.size(); out += step.send_bytes[member++]) {
-    for (const BoxCopy& pack : step.packed[member]) {
-      copy_device_box(ctx, pack.extents, pack.source_strides, source + pack.source_offset * size,
-                      pack.target_strides, out + pack.target_offset * size, dtype);
-    }
-  }
-  group.all_to_all(outgoing->data(), step.send_bytes, incoming->data(), step.recv_bytes, what);
-  std::vector<const std::byte*> sources;
-  for (size_t i = 0; i < step.unpacked.size(); ++i) {
-    const BoxCopy& unpack = step.unpacked[i];
-    sources.clear();
-    for (size_t k = 0; k < unpack.members.size(); ++k) {
-      sources.push_back(incoming->data() + starts[static_cast<size_t>(unpack.members[k])] +
-                        step.offsets[i][k] * size);
-    }
-    std::byte* const to = target + unpack.target_offset * size;
-    if (sources.size() == 1) {
-      copy_device_box(ctx, unpack.extents, unpack.source_strides, sources[0], unpack.target_strides,
-                      to, dtype);
-    } else {
-      reduce_device_box(ctx, unpack.extents, unpack.source_strides, unpack.target_strides, dtype,
-                        step.source_op, sources, to);
-    }
+
+  const DType dtype = route().dtype;
+  if (step.fills) fill_device_neutral(ctx, dtype, step.fill_op, target, step.target_count);
+  if (packs_messages(step) || step.is_streamed) {
+    exchange_packed(step, group, dtype, source, target, what,
+                    DeviceMemory{context_, ctx, dtype, step.source_op});
+  } else {
+    exchange_parts(step, group, dtype, source, target, what);
   }
 }
 

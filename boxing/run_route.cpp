@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "boxing/comm/copy_bytes.h"
+#include "boxing/exchange.h"
 #include "core/context.h"
 #include "core/error.h"
 
@@ -195,11 +196,11 @@ void BoundRoute::run_step(const RankStep& step, Communicator* group, const std::
   } else if (group->shares_memory() && !is_packed_) {
     exchange_shared(step, *group, source, target, what);
   } else if (packs_messages(step)) {
-    exchange_packed(step, *group, source, target, what);
+    exchange_in_host_memory(step, *group, source, target, what);
   } else if (step.is_streamed) {
     exchange_streamed(step, *group, source, target, what);
   } else {
-    exchange_parts(step, *group, source, target, what);
+    exchange_parts(step, *group, dtype, source, target, what);
   }
 }
 
@@ -226,59 +227,30 @@ void BoundRoute::exchange_shared(const RankStep& step, Communicator& group, cons
   group.close();
 }
 
-void BoundRoute::exchange_parts(const RankStep& step, Communicator& group, const std::byte* source,
-                                std::byte* target, const Fingerprint& what) const {
-  const DType dtype = rank_route_.route.dtype;
-  if (step.carrier == Carrier::kReduceScatter) {
-    group.reduce_scatter(source, target, step.part_counts, dtype, step.source_op, what);
-    return;
-  }
-  std::vector<int64_t> bytes = step.part_counts;
-  for (int64_t& count : bytes)
-    count *= static_cast<int64_t>(dtype_size(dtype));
-  group.all_gather(source, target, bytes, what);
-}
+void BoundRoute::exchange_in_host_memory(const RankStep& step, Communicator& group,
+                                         const std::byte* source, std::byte* target,
+                                         const Fingerprint& what) const {
+  struct HostMemory {
+    Allocator& allocator;
+    DType dtype;
+    ReduceOp op;
 
-void BoundRoute::exchange_packed(const RankStep& step, Communicator& group, const std::byte* source,
-                                 std::byte* target, const Fingerprint& what) const {
+    Ref<Storage> allocate(size_t bytes) const { return Storage::allocate(allocator, bytes); }
+
+    void copy(const Shape& extents, const Strides& from_strides, const std::byte* from,
+              const Strides& to_strides, std::byte* to) const {
+      copy_box(extents, from_strides, from, to_strides, to, dtype_size(dtype));
+    }
+
+    void reduce(const BoxCopy& box, std::span<const std::byte* const> sources,
+                std::byte* to) const {
+      reduce_box(box, dtype, op, sources, to);
+    }
+  };
+
   const DType dtype = rank_route_.route.dtype;
-  const auto size = static_cast<int64_t>(dtype_size(dtype));
-  int64_t sent = 0;
-  int64_t received = 0;
-  std::vector<int64_t> starts;  // the start of each member's data in the received data
-  for (size_t member = 0; member < step.group.size(); ++member) {
-    sent += step.send_bytes[member];
-    starts.push_back(received);
-    received += step.recv_bytes[member];
-  }
-  const Ref<Storage> outgoing = Storage::allocate(context_.allocator(), static_cast<size_t>(sent));
-  const Ref<Storage> incoming =
-      Storage::allocate(context_.allocator(), static_cast<size_t>(received));
-  std::byte* out = outgoing->data();
-  for (size_t member = 0; member < step.group.size(); ++member) {
-    for (const BoxCopy& pack : step.packed[member]) {
-      copy_box(pack.extents, pack.source_strides, source + pack.source_offset * size,
-               pack.target_strides, out + pack.target_offset * size, dtype_size(dtype));
-    }
-    out += step.send_bytes[member];
-  }
-  group.all_to_all(outgoing->data(), step.send_bytes, incoming->data(), step.recv_bytes, what);
-  std::vector<const std::byte*> sources;
-  for (size_t i = 0; i < step.unpacked.size(); ++i) {
-    const BoxCopy& unpack = step.unpacked[i];
-    sources.clear();
-    for (size_t k = 0; k < unpack.members.size(); ++k) {
-      sources.push_back(incoming->data() + starts[static_cast<size_t>(unpack.members[k])] +
-                        step.offsets[i][k] * size);
-    }
-    std::byte* to = target + unpack.target_offset * size;
-    if (sources.size() == 1) {
-      copy_box(unpack.extents, unpack.source_strides, sources[0], unpack.target_strides, to,
-               dtype_size(dtype));
-    } else {
-      reduce_box(unpack, dtype, step.source_op, sources, to);
-    }
-  }
+  exchange_packed(step, group, dtype, source, target, what,
+                  HostMemory{context_.allocator(), dtype, step.source_op});
 }
 
 // Data that stays on this rank is copied directly from part to part.

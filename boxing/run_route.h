@@ -49,10 +49,8 @@ class BoundRoute {
                 std::byte* target, const Fingerprint& what) const;
   void exchange_shared(const RankStep& step, Communicator& group, const std::byte* source,
                        std::byte* target, const Fingerprint& what) const;
-  void exchange_parts(const RankStep& step, Communicator& group, const std::byte* source,
-                      std::byte* target, const Fingerprint& what) const;
-  void exchange_packed(const RankStep& step, Communicator& group, const std::byte* source,
-                       std::byte* target, const Fingerprint& what) const;
+  void exchange_in_host_memory(const RankStep& step, Communicator& group, const std::byte* source,
+                               std::byte* target, const Fingerprint& what) const;
   void exchange_streamed(const RankStep& step, Communicator& group, const std::byte* source,
                          std::byte* target, const Fingerprint& what) const;
 

@@ -93,12 +93,11 @@ ModuleBase::CloneScope::CloneScope(const ModuleBase& root, Site site)
   const UnrecordedLook unrecorded;
   const NamedModules modules = root.named_modules();
   DeepCopy::Pairs tensors;
+  std::set<const TensorImpl*> known;
   const auto copy_tensors = [&](const NamedTensors& list) {
     for (const auto& [name, tensor] : list) {
       const Ref<TensorImpl> own(&tensor.impl());
-      const bool is_known = std::any_of(tensors.begin(), tensors.end(),
-                                        [&](const auto& pair) { return pair.first == own; });
-      if (is_known) continue;
+      if (!known.insert(own.get()).second) continue;
       const Tensor copy = tensor.detach().clone(site);
       if (tensor.requires_grad()) copy.requires_grad_();
       tensors.emplace_back(own, &copy.impl());
@@ -367,8 +366,9 @@ void ModuleBase::warn_of_lost_members(const ObjectType& type,
   const State& state = live_state();
   for (const auto& [name, parameter] : state.parameters) {
     const TensorImpl* leaf = &parameter.impl();
+    if (held.contains(leaf)) continue;
     const uint32_t without = count_of(leaf, count_leaf_handles());
-    if (held.contains(leaf) || without == 0) continue;
+    if (without == 0) continue;
     uint32_t with_one = 0;
     type.with_copy(*this, [&] { with_one = count_of(leaf, count_leaf_handles()); });
     if (with_one > without) continue;  // another thread dropped a handle at the first look

@@ -5,6 +5,7 @@
 #include "core/default_dtype.h"
 #include "core/op.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/old_value.h"
 #include "ops/named_errors.h"
@@ -51,9 +52,7 @@ DType result_dtype(const Tensor& a, const Tensor& b) {
 namespace {
 
 Tensor number_of(const TensorArg& a, const Scalar& number, DType dtype) {
-  TensorOptions options = options_like(a);
-  options.dtype = dtype;
-  if (a->is_global()) options.sbp = NdSbp::broadcast(a->placement().num_axes());
+  const TensorOptions options = ops::whole_like(a, dtype);
   return full({}, number, options, a.site());
 }
 

@@ -10,6 +10,7 @@
 #include "boxing/redistribute_op.h"
 #include "graph/ir/id_map.h"
 #include "graph/ir/memory_roots.h"
+#include "graph/passes/redistributions.h"
 
 namespace flow::graph {
 
@@ -79,7 +80,7 @@ class Move {
   bool is_moved_between_ranks(ValueId id) const {
     for (const Node* maker = uses_.maker_node(id); maker != nullptr;
          maker = uses_.maker_node(maker->inputs[0])) {
-      if (maker->op == &boxing::kRedistribute || maker->op == &boxing::kAllReduceMean) return true;
+      if (is_transfer(*maker)) return true;
       if (maker->op->view == nullptr) return false;
     }
     return false;

@@ -17,6 +17,11 @@ int64_t bytes_of(const Value& value) {
   return value.shape.numel() * static_cast<int64_t>(dtype_size(value.dtype));
 }
 
+int64_t part_bytes(const Value& value) {
+  if (!value.placement.defined()) return bytes_of(value);
+  return static_cast<int64_t>(value.meta_on(value.placement.ranks()[0])->local_bytes());
+}
+
 double kernel_us(double flops, double bytes) {
   return std::max(flops / kFlopsPerUs, bytes / kBytesPerUs);
 }

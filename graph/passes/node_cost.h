@@ -8,6 +8,9 @@ namespace flow::graph {
 // The bytes of the logical tensor.
 int64_t bytes_of(const Value& value);
 
+// The bytes of the largest part of a value, which is that of the placement's first rank.
+int64_t part_bytes(const Value& value);
+
 // The predicted microseconds of a kernel on one core: the longer of arithmetic and memory traffic.
 double kernel_us(double flops, double bytes);
 

@@ -26,22 +26,18 @@ namespace {
 
 constexpr double kBytesPerKb = 1 << 10;
 
-bool moves(const Node& node) {
-  return node.op == &boxing::kRedistribute || node.op == &boxing::kAllReduceMean;
-}
-
 class Overlap {
  public:
   Overlap(Graph& graph, const OverlapOptions& options)
       : graph_(graph), options_(options), uses_(graph), delayed_to_(graph.nodes.size(), 0) {}
 
   int64_t run() {
-    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), moves)) return 0;
+    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), is_transfer)) return 0;
     predict();
     for (const Capture& capture : graph_.captures)
       kept_bytes_ += static_cast<double>(bytes_of(graph_.value(capture.initial)));
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (moves(graph_.nodes[i])) plan(i);
+      if (is_transfer(graph_.nodes[i])) plan(i);
     }
     reorder();
     return num_changed_;
@@ -57,7 +53,7 @@ class Overlap {
   void predict() {
     work_us_.push_back(0);
     for (const Node& node : graph_.nodes) {
-      work_us_.push_back(work_us_.back() + (moves(node) ? 0 : predicted_us(graph_, node)));
+      work_us_.push_back(work_us_.back() + (is_transfer(node) ? 0 : predicted_us(graph_, node)));
     }
   }
 
@@ -151,10 +147,6 @@ class Overlap {
 
   static bool gathers(const Value& from, const Value& to) {
     return part_bytes(to) > part_bytes(from);
-  }
-
-  static size_t part_bytes(const Value& value) {
-    return value.meta_on(value.placement.ranks()[0])->local_bytes();
   }
 
   // True if the transfer needs too much memory in addition while it runs.

@@ -26,6 +26,10 @@ boxing::Layout layout_of(const Value& value) {
   return {value.placement, value.nd_sbp};
 }
 
+bool is_transfer(const Node& node) {
+  return node.op == &boxing::kRedistribute || node.op == &boxing::kAllReduceMean;
+}
+
 int64_t join_redistributions(Graph& graph) {
   ValueMap map(graph);
   const GraphUses uses(graph);

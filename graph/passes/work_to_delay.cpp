@@ -6,25 +6,11 @@
 #include <set>
 #include <span>
 
-#include "boxing/redistribute_op.h"
 #include "graph/ir/memory_roots.h"
 #include "graph/passes/node_cost.h"
+#include "graph/passes/redistributions.h"
 
 namespace flow::graph {
-
-namespace {
-
-// The bytes of the largest part of a value.
-int64_t part_bytes(const Value& value) {
-  if (!value.placement.defined()) return bytes_of(value);
-  return static_cast<int64_t>(value.meta_on(value.placement.ranks()[0])->local_bytes());
-}
-
-bool moves(const Node& node) {
-  return node.op == &boxing::kRedistribute || node.op == &boxing::kAllReduceMean;
-}
-
-}  // namespace
 
 DelayableWork::DelayableWork(const Graph& graph, const GraphUses& uses)
     : graph_(graph),
@@ -72,7 +58,7 @@ struct DelayableWork::Search {
       const std::span<const size_t> readers = work.uses_.readers(output);
       return std::any_of(readers.begin(), readers.end(), [&](size_t reader) {
         // An earlier transfer starts as soon as its input exists.
-        const bool is_early = reader < transfer && moves(work.graph_.nodes[reader]);
+        const bool is_early = reader < transfer && is_transfer(work.graph_.nodes[reader]);
         return (reader < place || is_early) && !delayed.contains(reader);
       });
     });
@@ -131,7 +117,7 @@ struct DelayableWork::Search {
 bool DelayableWork::may_wait(const Node& node, int64_t stage) const {
   return (node.phase == Phase::kBackward || node.phase == Phase::kUpdate) && node.stage == stage &&
          node.guard < 0 && !node.op->has_effect && !node.op->is_random && !node.is_transient &&
-         !moves(node);
+         !is_transfer(node);
 }
 
 const std::vector<int64_t>& DelayableWork::live_bytes(int64_t stage) {

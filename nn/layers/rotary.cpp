@@ -1,10 +1,10 @@
 #include "nn/layers/rotary.h"
 
 #include <cmath>
-#include <string>
 
 #include "core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/trigonometry.h"
@@ -14,22 +14,6 @@
 #include "ops/shape/view.h"
 
 namespace flow::nn {
-
-namespace {
-
-// A new tensor's options: whole on every rank of x, and on its device.
-TensorOptions options_like(const Tensor& x, DType dtype) {
-  TensorOptions options{.dtype = dtype};
-  if (x.is_global()) {
-    options.placement = x.placement();
-    options.sbp = NdSbp::broadcast(x.placement().num_axes());
-  } else {
-    options.device = std::string(device_type_name(x.device()));
-  }
-  return options;
-}
-
-}  // namespace
 
 RotaryEmbedding::RotaryEmbedding(int64_t dim, RotaryEmbeddingOptions options)
     : dim_(dim), options_(options) {
@@ -43,7 +27,7 @@ RotaryEmbedding::RotaryEmbedding(int64_t dim, RotaryEmbeddingOptions options)
 
 Tensor RotaryEmbedding::forward(const Tensor& x, int64_t offset) {
   const int64_t length = x.dim() < 2 ? 0 : x.size(-2);
-  return rotated(x, arange(offset, offset + length, 1, options_like(x, int64)));
+  return rotated(x, arange(offset, offset + length, 1, ops::whole_like(x, int64)));
 }
 
 Tensor RotaryEmbedding::forward(const Tensor& x, const Tensor& positions) {
@@ -63,7 +47,7 @@ Tensor RotaryEmbedding::rotated(const Tensor& x, const Tensor& positions) const 
   const DType dtype = is_half(x.dtype()) ? float32 : x.dtype();
   const int64_t pairs = dim_ / 2;
   const Tensor exponents =
-      arange(pairs, options_like(x, dtype)) * (-2.0 / static_cast<double>(dim_));
+      arange(pairs, ops::whole_like(x, dtype)) * (-2.0 / static_cast<double>(dim_));
   const Tensor frequencies = exp(exponents * std::log(options_.base));
   const Tensor angles = unsqueeze(cast(positions, dtype), 1) * frequencies;  // (T, pairs)
   const Tensor cosines = cast(cos(angles), x.dtype()), sines = cast(sin(angles), x.dtype());

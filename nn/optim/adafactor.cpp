@@ -19,33 +19,28 @@ Tensor rms(const Tensor& x) {
   return norm(x) / std::sqrt(static_cast<double>(x.numel()));
 }
 
-// The values of a step that change from one to the next: numbers, or in a compiled step scalars.
-struct StepRates {
-  double decay_weight, largest_rate, weight_decay;
-  Tensor traced_decay_weight, traced_largest_rate, traced_weight_decay;
+// A factor that changes from one step to the next: a number, or a scalar of a compiled step.
+struct Rate {
+  double number = 0;
+  Tensor traced = {};
 
-  static Tensor times(const Tensor& x, double number, const Tensor& traced) {
-    return traced.defined() ? x * traced : x * number;
-  }
+  Tensor times(const Tensor& x) const { return traced.defined() ? x * traced : x * number; }
+};
+
+struct StepRates {
+  Rate decay_weight, largest, weight_decay;
 };
 
 StepRates rates_of(const AdafactorOptions& o, int64_t step, const Tensor& lr,
                    const Tensor& traced_step, DType dtype) {
   if (!lr.defined()) {
     const auto t = static_cast<double>(step);
-    return {std::pow(t, o.beta2_decay),
-            std::min(o.lr, 1 / std::sqrt(t)),
-            o.lr * o.weight_decay,
-            {},
-            {},
-            {}};
+    return {
+        {std::pow(t, o.beta2_decay)}, {std::min(o.lr, 1 / std::sqrt(t))}, {o.lr * o.weight_decay}};
   }
-  return {0,
-          0,
-          0,
-          cast(pow(traced_step, o.beta2_decay), dtype),
-          cast(minimum(lr, rsqrt(traced_step)), dtype),
-          cast(lr * o.weight_decay, dtype)};
+  return {{.traced = cast(pow(traced_step, o.beta2_decay), dtype)},
+          {.traced = cast(minimum(lr, rsqrt(traced_step)), dtype)},
+          {.traced = cast(lr * o.weight_decay, dtype)}};
 }
 
 }  // namespace
@@ -74,12 +69,11 @@ void Adafactor::update(const Tensor& parameter, const Tensor& grad, size_t numbe
   const double eps = o.eps.first.value_or(machine_epsilon(parameter.dtype()));
   const StepRates rates = rates_of(o, state.step, state.rate(0), state.rate(1), parameter.dtype());
   const auto move = [&](const Tensor& average, const Tensor& to) {
-    average.add_(StepRates::times(to - average, rates.decay_weight, rates.traced_decay_weight));
+    average.add_(rates.decay_weight.times(to - average));
   };
-  const Tensor rate = StepRates::times(clamp_min(rms(parameter), o.eps.second), rates.largest_rate,
-                                       rates.traced_largest_rate);
+  const Tensor rate = rates.largest.times(clamp_min(rms(parameter), o.eps.second));
   if (o.weight_decay != 0) {
-    parameter.sub_(StepRates::times(parameter, rates.weight_decay, rates.traced_weight_decay));
+    parameter.sub_(rates.weight_decay.times(parameter));
   }
   Tensor variance;
   if (parameter.dim() > 1) {

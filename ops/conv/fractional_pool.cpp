@@ -1,10 +1,9 @@
 #include "ops/conv/fractional_pool.h"
 
-#include <string>
-
 #include "core/error.h"
 #include "ops/conv/window.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -23,21 +22,9 @@ namespace {
 
 using ops::SpatialInts;
 
-// A new tensor's options: whole on every rank of x, and on its device.
-TensorOptions options_like(const Tensor& x, DType dtype) {
-  TensorOptions options{.dtype = dtype};
-  if (x.is_global()) {
-    options.placement = x.placement();
-    options.sbp = NdSbp::broadcast(x.placement().num_axes());
-  } else {
-    options.device = std::string(device_type_name(x.device()));
-  }
-  return options;
-}
-
 // Where the windows along one dim begin, (N, C, out) int64, for random numbers u (N, C).
 Tensor window_begins(const Tensor& u, int64_t in, int64_t kernel, int64_t out) {
-  const Tensor count = arange(out, options_like(u, u.dtype()));
+  const Tensor count = arange(out, ops::whole_like(u, u.dtype()));
   const double step = out > 1 ? static_cast<double>(in - kernel) / static_cast<double>(out - 1) : 0;
   const Tensor own = unsqueeze(u, 2);
   const Tensor begins = cast(trunc((count + own) * step) - trunc(own * step), int64);
@@ -52,7 +39,7 @@ Tensor window_positions(const Tensor& u, const std::vector<int64_t>& in, const S
     // The samples of planes are those of w and h, those of volumes in order.
     const auto sample = static_cast<int64_t>(in.size() == 2 ? 1 - d : d);
     const Tensor begins = window_begins(select(u, 2, sample), in[d], kernel[d], out[d]);
-    const Tensor along = unsqueeze(begins, 3) + arange(kernel[d], options_like(begins, int64));
+    const Tensor along = unsqueeze(begins, 3) + arange(kernel[d], ops::whole_like(begins, int64));
     if (d == 0) {
       positions = along;
       continue;
@@ -107,7 +94,7 @@ Tensor samples_of(const char* op, const TensorArg& x, const Shape& shape,
     }
     return cast({given, x.site()}, dtype);
   }
-  return rand(shape, options_like(x.tensor(), dtype), x.site());
+  return rand(shape, ops::whole_like(x.tensor(), dtype), x.site());
 }
 
 ValuesIndices pool(const char* op, int64_t dims, const TensorArg& x, const Ints& kernel_size,

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "ops/conv/grid_sample_op.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -245,9 +246,7 @@ Tensor affine_grid(const TensorArg& theta, const Shape& size, const AffineGridOp
               " for ", size),
           site);
     }
-    TensorOptions layout = options_like(theta);
-    layout.requires_grad = false;
-    if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+    const TensorOptions layout = ops::whole_like(theta);
     Shape grid;
     for (int64_t i = 2; i < size.size(); ++i)
       grid.push_back(size[i]);

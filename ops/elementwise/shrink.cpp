@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -42,9 +43,7 @@ Tensor of_channels(const TensorArg& x, const char* op) {
   Shape shape = x->shape();
   for (int64_t i = 2; i < shape.size(); ++i)
     shape[i] = 1;
-  TensorOptions layout = options_like(x);
-  layout.requires_grad = false;
-  if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+  const TensorOptions layout = ops::whole_like(x);
   return ones(shape, layout, x.site());
 }
 

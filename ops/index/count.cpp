@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -31,10 +32,7 @@ namespace {
 
 // Returns `count` positions in the layout of x, whole on every rank.
 Tensor positions(const Tensor& x, int64_t count, Site site) {
-  TensorOptions layout = options_like(x);
-  layout.dtype = DType::kInt64;
-  layout.requires_grad = false;
-  if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+  const TensorOptions layout = ops::whole_like(x, DType::kInt64);
   return arange(count, layout, site);
 }
 

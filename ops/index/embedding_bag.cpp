@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -50,9 +51,7 @@ void check(const TensorArg& indices, const EmbeddingBagOptions& options) {
 
 // The bag of each index of a vector.
 Tensor bags_of(const Tensor& indices, const Tensor& starts, Site site) {
-  TensorOptions layout = options_like(indices);
-  layout.dtype = starts.dtype();
-  if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+  const TensorOptions layout = ops::whole_like(indices, starts.dtype());
   const Tensor places = arange(indices.numel(), layout, site);
   return sub({searchsorted({starts, site}, {places, site}, {.right = true}), site}, 1);
 }

@@ -5,6 +5,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -48,14 +49,6 @@ void check_points(const char* name, const TensorArg& x, size_t dims,
   }
 }
 
-// The options of a small tensor that every rank of x has whole.
-TensorOptions whole_like(const Tensor& x) {
-  TensorOptions layout = options_like(x);
-  layout.requires_grad = false;
-  if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
-  return layout;
-}
-
 void check_extent(const char* name, double low, double high, size_t dim, Site site) {
   if (std::isfinite(low) && std::isfinite(high) && low <= high) return;
   throw InvalidArgument(str("[", name, "] needs a finite range with low <= high; received ", low,
@@ -67,7 +60,7 @@ void check_extent(const char* name, double low, double high, size_t dim, Site si
 // values to look at.
 Tensor equal_edges(const char* name, const Tensor& column, size_t dim, int64_t bins,
                    const HistogramOptions& options, Site site) {
-  const TensorOptions layout = whole_like(column);
+  const TensorOptions layout = ops::whole_like(column);
   if (!options.range.empty() || column.numel() == 0) {
     auto [low, high] = options.range.empty() ? std::pair(0.0, 1.0) : options.range[dim];
     check_extent(name, low, high, dim, site);
@@ -123,7 +116,7 @@ HistogramddResult count_points(const TensorArg& x, const std::vector<Tensor>& co
           : ones_like({columns[0], site});
   const Tensor counted = where({is_inside, site}, {weight, site}, 0);
   const Tensor target = where({is_inside, site}, {place, site}, 0);
-  const Tensor none = zeros({shape.numel()}, whole_like(x), site);
+  const Tensor none = zeros({shape.numel()}, ops::whole_like(x), site);
   Tensor hist =
       reshape({scatter_add({none, site}, 0, {target, site}, {counted, site}), site}, shape);
   if (options.density) {

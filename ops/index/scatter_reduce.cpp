@@ -5,6 +5,7 @@
 #include "core/context.h"
 #include "core/dispatch.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -286,8 +287,7 @@ Tensor segment_reduce(const TensorArg& data, const std::string& reduce,
     const int64_t segments = ends.size(-1) - 1;
     Shape rows = ends.shape();
     rows[axis] = data->size(axis);
-    TensorOptions layout = options_like(ends);
-    if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+    const TensorOptions layout = ops::whole_like(ends);
     const Tensor places = expand({arange(data->size(axis), layout, site), site}, rows);
     // 0 in front of the first segment, and segments + 1 behind the last one.
     Tensor index = searchsorted({ends, site}, {contiguous({places, site}), site}, {.right = true});
@@ -297,9 +297,7 @@ Tensor segment_reduce(const TensorArg& data, const std::string& reduce,
     index = expand({reshape({index, site}, along), site}, data->shape());
     Shape shape = data->shape();
     shape[axis] = segments + 2;
-    TensorOptions values = options_like(data);
-    values.requires_grad = false;
-    if (!values.sbp.empty()) values.sbp = NdSbp::broadcast(values.sbp.size());
+    const TensorOptions values = ops::whole_like(data);
     const Tensor start = full(shape, options.initial.value_or(kind.start), values, site);
     const Tensor reduced = scatter_reduce({start, site}, axis, {index, site}, data, kind.reduce);
     const Tensor inside = narrow({reduced, site}, axis, 1, segments);

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -144,10 +145,7 @@ Tensor nonzero_static(const TensorArg& x, const NonzeroStaticOptions& options) {
     }
     const Shape shape = x->shape();
     const Tensor values = x->detach();
-    TensorOptions layout = options_like(values);
-    layout.dtype = DType::kInt64;
-    layout.requires_grad = false;
-    if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+    const TensorOptions layout = ops::whole_like(values, DType::kInt64);
     const int64_t num_found = std::min(options.size, values.numel());
     const Tensor is_zero = reshape({eq({values, site}, 0), site}, {-1});
     const Tensor order = argsort({cast({is_zero, site}, DType::kInt32), site}, {.stable = true});

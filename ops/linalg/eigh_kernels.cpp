@@ -29,6 +29,21 @@ void symmetric_part(const T* x, int64_t n, T* a) {
   }
 }
 
+// Calls solve(a, work, ints) with the symmetric part of matrix `i`, which it may overwrite, and
+// returns a. Raises for the op if a number is not finite or solve() does not give 0.
+template <class T, class Solve>
+T* solve_symmetric(const KernelContext& ctx, const char* op, const Factors<T>& own, int64_t n,
+                   int64_t i, const T* source, std::byte* scratch, const Solve& solve) {
+  check_finite_matrix(ctx, op, i, n * n, source);
+  T* const a = reinterpret_cast<T*>(scratch);
+  T* const work = a + n * n;
+  symmetric_part(source, n, a);
+  auto* const ints = reinterpret_cast<int32_t*>(work + own.eigh_work(n).elements);
+  if (solve(a, work, ints) != 0)
+    refuse_matrix(ctx, op, i, "has eigenvalues that did not converge; scale it");
+  return a;
+}
+
 template <class T, bool kPlain>
 void run_eigvalsh(const KernelContext& ctx) {
   const int64_t n = ctx.state_as<MatrixState>().rows;
@@ -36,14 +51,10 @@ void run_eigvalsh(const KernelContext& ctx) {
   const ContiguousOutput<T> values(ctx, 0);
   const Factors<T>& own = factors<T, kPlain>();
   for_each_matrix(ctx, 2 * n * n * n, [&](int64_t i, std::byte* scratch) {
-    const T* const source = x.data() + i * n * n;
-    check_finite_matrix(ctx, "eigvalsh", i, n * n, source);
-    T* const a = reinterpret_cast<T*>(scratch);
-    T* const work = a + n * n;
-    symmetric_part(source, n, a);
-    auto* const ints = reinterpret_cast<int32_t*>(work + own.eigh_work(n).elements);
-    if (own.eigvalsh(n, a, values.data() + i * n, work, ints) != 0)
-      refuse_matrix(ctx, "eigvalsh", i, "has eigenvalues that did not converge; scale it");
+    solve_symmetric(ctx, "eigvalsh", own, n, i, x.data() + i * n * n, scratch,
+                    [&](T* matrix, T* work, int32_t* ints) {
+                      return own.eigvalsh(n, matrix, values.data() + i * n, work, ints);
+                    });
   });
   values.finish(ctx);
 }
@@ -55,14 +66,10 @@ void run_eigh(const KernelContext& ctx) {
   const ContiguousOutput<T> values(ctx, 0), vectors(ctx, 1);
   const Factors<T>& own = factors<T, kPlain>();
   for_each_matrix(ctx, 9 * n * n * n, [&](int64_t i, std::byte* scratch) {
-    const T* const source = x.data() + i * n * n;
-    check_finite_matrix(ctx, "eigh", i, n * n, source);
-    T* const a = reinterpret_cast<T*>(scratch);
-    T* const work = a + n * n;
-    symmetric_part(source, n, a);
-    auto* const ints = reinterpret_cast<int32_t*>(work + own.eigh_work(n).elements);
-    if (own.eigh(n, a, values.data() + i * n, work, ints) != 0)
-      refuse_matrix(ctx, "eigh", i, "has eigenvalues that did not converge; scale it");
+    T* const a = solve_symmetric(ctx, "eigh", own, n, i, x.data() + i * n * n, scratch,
+                                 [&](T* matrix, T* work, int32_t* ints) {
+                                   return own.eigh(n, matrix, values.data() + i * n, work, ints);
+                                 });
     T* const target = vectors.data() + i * n * n;
     for (int64_t vector = 0; vector < n; ++vector) {
       const T sign = turns_sign(a + vector * n, n, 1) ? T{-1} : T{1};

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/linalg/qr.h"
 #include "ops/linalg/svd.h"
@@ -32,9 +33,7 @@ LowrankSvd svd_of(const char* name, const Tensor& a, int64_t q, int64_t niter, S
     throw InvalidArgument(
         str("[", name, "] needs q >= 0 and niter >= 0; received ", q, " and ", niter), site);
   }
-  TensorOptions layout = options_like(a);
-  layout.requires_grad = false;
-  if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+  const TensorOptions layout = ops::whole_like(a);
   const Tensor start = randn({a.size(-1), std::min({q, a.size(-2), a.size(-1)})}, layout, site);
   const Tensor mirrored = a.mT();
   const auto product = [site](const Tensor& x, const Tensor& y) {

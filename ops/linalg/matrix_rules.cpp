@@ -1,22 +1,12 @@
 #include "ops/linalg/matrix_rules.h"
 
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/view.h"
 
 namespace flow::ops {
-
-namespace {
-
-TensorOptions whole_like(const Tensor& x) {
-  TensorOptions layout = options_like(x);
-  layout.requires_grad = false;
-  if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
-  return layout;
-}
-
-}  // namespace
 
 void check_matrices(const OpContext& ctx, int i) {
   const TensorMeta& x = ctx.input(i);
@@ -91,9 +81,7 @@ Tensor identity_like(const Tensor& x, int64_t rows, int64_t columns) {
 }
 
 Tensor counting_like(const Tensor& x, int64_t n, DType dtype) {
-  TensorOptions layout = whole_like(x);
-  layout.dtype = dtype;
-  return arange(n, layout);
+  return arange(n, whole_like(x, dtype));
 }
 
 Tensor lower_half(const Tensor& x) {

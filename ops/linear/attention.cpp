@@ -5,6 +5,7 @@
 
 #include "core/dispatch.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/unary.h"
@@ -87,9 +88,7 @@ Tensor weights_of(const Tensor& q, const Tensor& k, const Tensor& lse,
   const Tensor scores = mul(matmul(q, transposed(k)), attrs.scale);
   Tensor weights = exp(sub(scores, lse.unsqueeze(-1)));
   if (!attrs.is_causal) return weights;
-  TensorOptions options = options_like(q);
-  options.dtype = DType::kInt64;
-  if (!options.sbp.empty()) options.sbp = NdSbp::broadcast(options.sbp.size());
+  const TensorOptions options = ops::whole_like(q, DType::kInt64);
   const Tensor query = arange(q.size(-2), options).unsqueeze(-1);
   return where(ge(query, arange(k.size(-2), options)), weights, 0);
 }
@@ -307,9 +306,7 @@ Tensor explicit_attention(const TensorArg& query, const Tensor& key, const Tenso
   Tensor scores = matmul(mul(query, scale), key.transpose(-2, -1));
   Tensor sees;
   if (options.is_causal) {
-    TensorOptions layout = options_like(query);
-    layout.dtype = DType::kInt64;
-    if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+    const TensorOptions layout = ops::whole_like(query, DType::kInt64);
     const Tensor position = arange(query->size(-2), layout).unsqueeze(-1);
     scores = where(ge(position, arange(key.size(-2), layout)), scores, -INFINITY);
   } else if (options.attn_mask.defined()) {

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "ops/autocast.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/where.h"
@@ -119,8 +120,7 @@ namespace {
 Tensor as_rows(const TensorArg& targets, const TensorArg& lengths) {
   const Site site = targets.site();
   if (targets->numel() == 0) return new_zeros(targets, {lengths->numel(), 0});
-  TensorOptions layout = options_like(targets);
-  if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+  const TensorOptions layout = ops::whole_like(targets);
   const Tensor starts = sub({cumsum(lengths, 0), site}, lengths);
   const Tensor within = arange(targets->numel(), layout, site);
   const Tensor places = add({unsqueeze({starts, site}, 1), site}, within);
@@ -173,9 +173,7 @@ Tensor ctc_loss(const TensorArg& log_probs, const TensorArg& targets,
                 const std::vector<int64_t>& input_lengths,
                 const std::vector<int64_t>& target_lengths, const CtcOptions& options) {
   const Site site = log_probs.site();
-  TensorOptions layout = options_like(targets);
-  layout.dtype = DType::kInt64;
-  if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+  const TensorOptions layout = ops::whole_like(targets, DType::kInt64);
   const auto as_tensor = [&](const std::vector<int64_t>& lengths) {
     return tensor(lengths, {static_cast<int64_t>(lengths.size())}, layout, site);
   };

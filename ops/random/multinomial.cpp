@@ -5,6 +5,7 @@
 #include "core/dispatch.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
@@ -62,8 +63,7 @@ Tensor multinomial(const TensorArg& p, int64_t num_samples, const MultinomialOpt
     const Tensor total = narrow({sums, site}, -1, weights.size(-1) - 1, 1);
     Shape shape = weights.shape();
     shape[shape.size() - 1] = num_samples;
-    TensorOptions layout = options_like(weights);
-    if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+    const TensorOptions layout = ops::whole_like(weights);
     const Tensor level = mul({rand(shape, layout, site), site}, total);
     const Tensor place = searchsorted({sums, site}, {level, site}, {.right = true});
     return clamp({place, site}, {.max = weights.size(-1) - 1});

@@ -5,6 +5,7 @@
 #include "core/default_dtype.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/unary.h"
@@ -118,9 +119,7 @@ class Derivative {
 
 Tensor steps_of(const Tensor& x, int64_t d, size_t i, const GradientOptions& options, Site site) {
   if (options.coordinates.empty()) {
-    TensorOptions layout = options_like(x);
-    layout.requires_grad = false;
-    if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+    const TensorOptions layout = ops::whole_like(x);
     return full({x.size(d) - 1}, options.spacing[options.spacing.size() == 1 ? 0 : i], layout,
                 site);
   }

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/index/index.h"
 #include "ops/named_errors.h"
@@ -309,9 +310,7 @@ Tensor ShapeMethods::unfold(int64_t dim, int64_t size, int64_t step, Site site) 
               ", step ", step, " for dim ", d, " of ", self().meta(), "; make the windows smaller"),
           site);
     }
-    TensorOptions layout = options_like(self());
-    layout.dtype = DType::kInt64;
-    if (!layout.sbp.empty()) layout.sbp = NdSbp::broadcast(layout.sbp.size());
+    const TensorOptions layout = ops::whole_like(self(), DType::kInt64);
     const int64_t count = (self().size(d) - size) / step + 1;
     const Tensor starts = flow::mul({arange(count, layout, site).unsqueeze(1, site), site}, step);
     const Tensor places = flow::add({starts, site}, arange(size, layout, site));

@@ -88,8 +88,8 @@ void sbp_select(SbpContext& ctx) {
 }
 
 // True if each rank's part of the input belongs to its part of the widened dim. Where an outer axis
-// has split the dim, `start` does not say where in this part the elements lie, unless they lie
-// alike in every part.
+// has split the dim, `start` does not say where the elements are in this part, unless they have the
+// same place in every part.
 bool unslices_by_parts(const SbpContext& ctx) {
   const auto& attrs = ctx.attrs<UnsliceAttrs>();
   const int64_t length = ctx.input(0).shape[attrs.dim];

@@ -19,6 +19,7 @@
 #include "ops/random/random.h"
 #include "ops/reduce/reduce.h"
 #include "tests/cuda/cuda_fixture.h"
+#include "tests/cuda/data_parallel.h"
 
 namespace flow {
 
@@ -75,28 +76,7 @@ TEST_F(CudaRanks, MultiplyInAnyLayout) {
 }
 
 TEST_F(CudaRanks, TrainInDataParallelAsInHostMemory) {
-  run_ranks(2, [] {
-    const auto train = [](const char* device) {
-      manual_seed(2);
-      nn::Linear net(6, 3);
-      net.to(device);
-      nn::parallel::DistributedDataParallel<nn::Linear> ddp(net);
-      optim::SGD sgd(net.parameters(), {.lr = 0.1});
-      std::vector<double> losses;
-      for (int step = 0; step < 3; ++step) {
-        const Tensor loss = mse_loss(ddp(randn({4, 6}).to(device)), zeros({4, 3}).to(device));
-        sgd.zero_grad();
-        loss.backward();
-        sgd.step();
-        losses.push_back(loss.item());
-      }
-      return losses;
-    };
-    const std::vector<double> expected = train("cpu");
-    const std::vector<double> actual = train("cuda");
-    for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_NEAR(actual[i], expected[i], 1e-5 * expected[i]);
-  });
+  run_ranks(2, expect_data_parallel_losses_of_host_memory);
 }
 
 TEST_F(CudaRanks, DrawTheNumbersOfOneRank) {

@@ -50,7 +50,7 @@ bool has_products(cudaDataType type, cublasComputeType_t sums, cudaDataType scal
 
 // Each reports a mistake, names `call`, and returns false.
 bool check_shapes(const char* call, const Product& product);
-// Whether the matrices lie in device memory, and start at multiples of their elements.
+// Whether the matrices are in device memory, and start at multiples of their elements.
 bool check_memory(const char* call, const Product& product);
 
 // Queues the product, which first overwrites the workspace.

@@ -42,7 +42,7 @@ struct LibraryObject {
   LibraryObject& operator=(const LibraryObject&) = delete;
 };
 
-// Whether `bytes` bytes from `address` lie in one block of device memory.
+// Whether `bytes` bytes from `address` are in one block of device memory.
 bool is_allocated(const void* address, size_t bytes);
 
 }  // namespace cuda_emulator

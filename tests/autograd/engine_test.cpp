@@ -16,6 +16,7 @@
 #include "ops/elementwise/unary.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
+#include "tests/support/error_of.h"
 
 namespace flow {
 namespace {
@@ -28,17 +29,6 @@ Tensor leaf(const std::vector<float>& values) {
 
 Floats floats(const Tensor& x) {
   return x.to_vector<float>();
-}
-
-// The message of the error that `f` throws.
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Engine, ChainMultipliesDerivatives) {
@@ -155,7 +145,7 @@ TEST(Engine, SecondBackwardWithoutRetainThrows) {
   const Tensor y = x.exp();
   y.backward();
 
-  const std::string message = message_of<InvalidArgument>([&] { y.backward(); });
+  const std::string message = error_of<InvalidArgument>([&] { y.backward(); });
 
   EXPECT_NE(message.find("exp at"), std::string::npos) << message;
   EXPECT_NE(message.find("engine_test.cpp"), std::string::npos) << message;
@@ -176,7 +166,7 @@ TEST(Engine, RetainedGraphRunsAgain) {
 TEST(Engine, OutputOfSeveralElementsNeedsAGradient) {
   const Tensor y = leaf({1, 2}) * 2;
 
-  const std::string message = message_of<InvalidArgument>([&] { y.backward(); });
+  const std::string message = error_of<InvalidArgument>([&] { y.backward(); });
 
   EXPECT_NE(message.find("(2,)"), std::string::npos) << message;
   EXPECT_NE(message.find("engine_test.cpp"), std::string::npos) << message;

@@ -19,6 +19,7 @@
 #include "ops/reduce/reduce.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
+#include "tests/support/error_of.h"
 
 namespace flow {
 namespace {
@@ -27,16 +28,6 @@ using Floats = std::vector<float>;
 
 Tensor leaf(const std::vector<float>& values) {
   return tensor(values, {static_cast<int64_t>(values.size())}).requires_grad_();
-}
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(InPlace, LeafThatRequiresGradIsRefused) {

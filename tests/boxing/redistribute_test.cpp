@@ -15,6 +15,7 @@
 #include "ops/linear/matmul.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
+#include "tests/support/error_of.h"
 
 namespace flow {
 namespace {
@@ -41,15 +42,6 @@ Tensor counting(int64_t rows, int64_t columns, const Placement& placement, const
   return tensor(values, {rows, columns}, {.placement = placement, .sbp = nd_sbp});
 }
 
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(ToGlobal, DifferingReplicasAreRefusedUnderFlowCheck) {
   setenv("FLOW_CHECK", "1", 1);
   run_ranks(3, [] {
@@ -58,7 +50,7 @@ TEST(ToGlobal, DifferingReplicasAreRefusedUnderFlowCheck) {
 
     EXPECT_EQ(same.to_global({.placement = kThree, .sbp = kB}).shape(), (Shape{3, 2}));
     const std::string message =
-        message_of([&] { differing.to_global({.placement = kThree, .sbp = kB}); });
+        error_of<Error>([&] { differing.to_global({.placement = kThree, .sbp = kB}); });
 
     EXPECT_NE(message.find("[to_global] ranks 0 and 2 pass different data for B on cpu:(0, 1, 2)"),
               std::string::npos)
@@ -89,7 +81,7 @@ TEST(ToGlobal, UnevenPartsMustBeThoseOfTheBalancedSplit) {
     EXPECT_EQ(fits.to_global({.placement = kPair, .sbp = kS0}).shape(), (Shape{3, 3}));
 
     const Tensor last_is_longer = ones({2 + me(), 3});
-    const std::string text = message_of([&] { last_is_longer.to_global({kPair, kS0}); });
+    const std::string text = error_of<Error>([&] { last_is_longer.to_global({kPair, kS0}); });
     EXPECT_NE(text.find("(2, 3) on rank 0, (3, 3) on rank 1"), std::string::npos) << text;
   });
 }
@@ -161,9 +153,10 @@ TEST(ToGlobal, StridedPartsAreRead) {
 
 TEST(ToGlobal, WrongCallsSayWhatIsMissing) {
   const Tensor local = ones({2});
-  EXPECT_NE(message_of([&] { local.to_global({.sbp = kB}); }).find("needs a placement and an sbp"),
-            std::string::npos);
-  const std::string missing = message_of([&] { local.to_global({kPair, kB}); });
+  EXPECT_NE(
+      error_of<Error>([&] { local.to_global({.sbp = kB}); }).find("needs a placement and an sbp"),
+      std::string::npos);
+  const std::string missing = error_of<Error>([&] { local.to_global({kPair, kB}); });
   EXPECT_NE(missing.find("names rank 1, but there is 1 rank"), std::string::npos) << missing;
   EXPECT_NE(missing.find("flowrun -n 2"), std::string::npos) << missing;
   const Placement alone("cpu", {0});
@@ -174,7 +167,7 @@ TEST(ToGlobal, WrongCallsSayWhatIsMissing) {
 TEST(ToGlobal, RanksThatAskForDifferentLayoutsAreToldBothLines) {
   const auto body = [] {
     const Tensor x = counting(4, 2, kPair, kS0);
-    const std::string text = message_of([&] {
+    const std::string text = error_of<Error>([&] {
       if (me() == 0) {
         x.to_global({.sbp = kB});
       } else {
@@ -244,7 +237,7 @@ TEST(Redistribute, ForbiddenWhereItIsNotWritten) {
     const Tensor columns = counting(4, 3, kPair, kS1);
     const ForbidImplicitBoxing guard;
 
-    const std::string text = message_of([&] { add(rows, columns); });
+    const std::string text = error_of<Error>([&] { add(rows, columns); });
 
     EXPECT_NE(text.find("ForbidImplicitBoxing"), std::string::npos) << text;
     EXPECT_NO_THROW(add(rows, columns.to_global({.sbp = kS0})));

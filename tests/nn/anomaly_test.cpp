@@ -1,26 +1,17 @@
 // AnomalyGuard names the op whose gradient is first not finite.
 #include "autograd/anomaly.h"
 
-#include <functional>
 #include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 #include "tests/support/ranks_fixture.h"
 
 namespace flow {
 namespace {
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 bool starts_with(const std::string& text, const std::string& start) {
   return text.substr(0, start.size()) == start;
@@ -46,7 +37,7 @@ TEST(Anomaly, NamesTheOpWithItsLineAndModule) {
   const Tensor loss = model(ones({2})).sum();
 
   const AnomalyGuard anomaly;
-  const std::string error = error_of([&] { loss.backward(); });
+  const std::string error = error_of<Error>([&] { loss.backward(); });
 
   EXPECT_TRUE(starts_with(error, str(__FILE__, ':', kLine, ", in inner: [sqrt] "))) << error;
 }
@@ -74,7 +65,7 @@ TEST(Anomaly, FindsItInGradToo) {
   const Tensor y = x.sqrt().sum();
   const AnomalyGuard anomaly;
 
-  EXPECT_NE(error_of([&] { grad({y}, {x}); }).find("[sqrt] "), std::string::npos);
+  EXPECT_NE(error_of<Error>([&] { grad({y}, {x}); }).find("[sqrt] "), std::string::npos);
 }
 
 TEST(Anomaly, IsRefusedInGraphs) {
@@ -95,7 +86,7 @@ TEST(Anomaly, IsRefusedInGraphs) {
   // A compiled step, and a new one.
   EXPECT_THROW(train(ones({2})), Unsupported);
   EXPECT_THROW(train(ones({1})), Unsupported);
-  const std::string error = error_of([&] { train.build(ones({2})); });
+  const std::string error = error_of<Error>([&] { train.build(ones({2})); });
   EXPECT_NE(error.find("[sqrt] "), std::string::npos) << error;
 }
 
@@ -114,7 +105,7 @@ TEST_P(AnomalyOn, AllRanksNameTheSameOp) {
       const Tensor loss = x.sqrt().sum();
       const AnomalyGuard anomaly;
 
-      const std::string error = error_of([&] { loss.backward(); });
+      const std::string error = error_of<Error>([&] { loss.backward(); });
 
       EXPECT_NE(error.find(str(__FILE__, ':', __LINE__ - 5, ": [sqrt] ")), std::string::npos)
           << error;
@@ -132,7 +123,7 @@ TEST_P(AnomalyOn, RanksOutsideThePlacementGetTheErrorToo) {
     const Tensor loss = x.sqrt().sum();
     const AnomalyGuard anomaly;
 
-    EXPECT_NE(error_of([&] { loss.backward(); }).find("[sqrt] "), std::string::npos);
+    EXPECT_NE(error_of<Error>([&] { loss.backward(); }).find("[sqrt] "), std::string::npos);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 #include "tests/support/loopback_ranks.h"
 
 namespace flow {
@@ -22,15 +23,6 @@ class CheckReplicas : public testing::Test {
   void TearDown() override { unsetenv("FLOW_CHECK"); }
 };
 
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST_F(CheckReplicas, DrawsAfterDifferentSeedsAreFound) {
   for (const auto run :
        {+[](int64_t n, const std::function<void()>&body) { run_ranks(n, body); },
@@ -40,7 +32,8 @@ TEST_F(CheckReplicas, DrawsAfterDifferentSeedsAreFound) {
       EXPECT_NO_THROW(randn({5}, {.placement = kThree, .sbp = kB}));
 
       manual_seed(static_cast<uint64_t>(42 + env::rank()));
-      const std::string message = error_of([] { randn({5}, {.placement = kThree, .sbp = kB}); });
+      const std::string message =
+          error_of<Error>([] { randn({5}, {.placement = kThree, .sbp = kB}); });
 
       EXPECT_NE(message.find("[normal] ranks 0 and 1 hold different values of (5,) float32"),
                 std::string::npos)
@@ -55,9 +48,9 @@ TEST_F(CheckReplicas, ResultsOfRankDependentDataAreFound) {
     const Tensor x = ones({2, 3}, {.placement = kThree, .sbp = kB});
     if (env::rank() == 2) x.to_local().fill_(7);
 
-    const std::string message = error_of([&] { static_cast<void>(x.t() * 2); });
+    const std::string message = error_of<Error>([&] { static_cast<void>(x.t() * 2); });
     EXPECT_NE(message.find("[mul_scalar] ranks 0 and 2 hold"), std::string::npos) << message;
-    EXPECT_EQ(error_of([&] { static_cast<void>(empty_like(x)); }), "no error");
+    EXPECT_EQ(error_of<Error>([&] { static_cast<void>(empty_like(x)); }), "no error");
   });
 }
 
@@ -101,8 +94,9 @@ TEST_F(CheckReplicas, WhatAGraphReturnsOrWritesIsCompared) {
 
     if (env::rank() == 1) graph.w.to_local().fill_(7);
 
-    EXPECT_NE(error_of([&] { graph(x); }).find("[graph] ranks 0 and 1 hold different values"),
-              std::string::npos);
+    EXPECT_NE(
+        error_of<Error>([&] { graph(x); }).find("[graph] ranks 0 and 1 hold different values"),
+        std::string::npos);
   });
 }
 

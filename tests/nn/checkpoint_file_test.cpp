@@ -4,7 +4,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "boxing/ranks/run_ranks.h"
 #include "nn/file.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 
 namespace flow::nn {
 namespace {
@@ -49,15 +49,6 @@ Tensor counting(const Shape& shape, double factor = 1) {
 
 Tensor laid(const Shape& shape, double factor, const Placement& placement, const NdSbp& sbp) {
   return tensor(numbers(shape.numel(), factor), shape, {.placement = placement, .sbp = sbp});
-}
-
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 class CheckpointFile : public testing::Test {
@@ -188,7 +179,9 @@ TEST_F(CheckpointFile, WhatDoesNotFitIsListedAndChangesNothing) {
   const auto checkpoint = folder.open(1);
   const Tensor a = ones({2}, {.dtype = float64}), c = ones({2});
 
-  const std::string message = message_of([&] { checkpoint.read_into({{"a", a}, {"c", c}}, "m."); });
+  const std::string message = error_of<Error>([&] {
+    checkpoint.read_into({{"a", a}, {"c", c}}, "m.");
+  });
 
   EXPECT_NE(message.find("\n  missing: m.c\n  unexpected: m.b\n"), std::string::npos) << message;
   EXPECT_EQ(a.to_vector<double>(), (std::vector<double>{1, 1}));
@@ -256,7 +249,7 @@ TEST_F(CheckpointFile, AFailureAtAnyPointReachesAllRanksAndLeavesNothingBehind) 
     internal::set_file_event_hook(fail_at_the_last_event);
     std::atomic<int> failed{0};
     run_ranks(2, [&] {
-      const std::string message = message_of([&] {
+      const std::string message = error_of<Error>([&] {
         CheckpointFolder(path_).save(
             2, {{"w", laid({5, 3}, 10, kPair, kS0)}, {"b", laid({3}, 10, kPair, kB)}});
       });
@@ -311,7 +304,7 @@ TEST_F(CheckpointFile, TruncatedMissingAndForeignFilesAreRefused) {
   const std::string shard = step_folder(2) + "/rank-00001.safetensors";
   const std::string copy = path_ + "/copy";
   const auto refused = [&](const std::string& part) {
-    const std::string message = message_of([&] { factor_of_newest(); });
+    const std::string message = error_of<Error>([&] { factor_of_newest(); });
     EXPECT_NE(message.find(part), std::string::npos) << message;
     fs::remove(shard);
     fs::copy_file(copy, shard);
@@ -329,7 +322,7 @@ TEST_F(CheckpointFile, TruncatedMissingAndForeignFilesAreRefused) {
   }
   fs::remove(shard);
   EXPECT_EQ(factor_of_newest(), 1) << "the newest complete one";
-  EXPECT_NE(message_of([&] { CheckpointFolder(path_).open(2); }).find("cannot open"),
+  EXPECT_NE(error_of<Error>([&] { CheckpointFolder(path_).open(2); }).find("cannot open"),
             std::string::npos);
   fs::copy_file(copy, shard);
   fs::copy_file(step_folder(1) + "/rank-00001.safetensors", shard,
@@ -357,7 +350,7 @@ TEST_F(CheckpointFile, NewestPassesOverIncompleteOnesAndNamesThem) {
                            "step-000000002/rank-00000.safetensors"})
     EXPECT_NE(log.find(word), std::string::npos) << log;
   fs::remove(step_folder(1) + "/rank-00001.safetensors");
-  const std::string message = message_of([&] { CheckpointFolder(path_).newest(); });
+  const std::string message = error_of<Error>([&] { CheckpointFolder(path_).newest(); });
   EXPECT_NE(message.find("has no complete checkpoint"), std::string::npos) << message;
 }
 
@@ -411,7 +404,7 @@ TEST_F(CheckpointFile, ASecondJobIsRefused) {
   save_pair(1, 1);
   const FileLock other(path_ + "/.lock");
   run_ranks(2, [&] {
-    const std::string message = message_of([&] {
+    const std::string message = error_of<Error>([&] {
       CheckpointFolder(path_).save(2, {{"x", counting({1})}});
     });
     EXPECT_NE(message.find("is locked by another job"), std::string::npos) << message;

@@ -15,6 +15,7 @@
 #include "boxing/ranks/run_ranks.h"
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 #include "tests/support/ranks_fixture.h"
 #include "tests/support/recorded_calls.h"
 
@@ -25,15 +26,6 @@ using nn::parallel::DistributedDataParallel;
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 // ---- equal to eager steps
@@ -431,7 +423,7 @@ TEST(GraphDdp, APlanningWorldCompilesTheProgramsOfAllRanks) {
 // Returns what ranks 0 and 1 raise.
 std::vector<std::string> errors_of(RunRanks run, const std::function<void()>& body) {
   std::vector<std::string> errors(2);
-  run(2, [&] { errors[static_cast<size_t>(me())] = error_of(body); });
+  run(2, [&] { errors[static_cast<size_t>(me())] = error_of<Error>(body); });
   return errors;
 }
 
@@ -560,7 +552,7 @@ TEST(GraphDdp, CallsUnderNoSyncAreRefusedAndLaterCallsAreNot) {
          std::string error;
          {
            const auto guard = ddp.no_sync();
-           error = error_of([&] { graph(batch.x, batch.y); });
+           error = error_of<Error>([&] { graph(batch.x, batch.y); });
          }
          EXPECT_TRUE(graph(batch.x, batch.y).defined());
          throw InvalidArgument(error);

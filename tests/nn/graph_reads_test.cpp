@@ -9,18 +9,10 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 
 namespace flow {
 namespace {
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 const Placement kPair("cpu", {0, 1});
 
@@ -537,7 +529,7 @@ TEST(GraphCaptures, AViewThatIsUsedAfterAWriteIsRefused) {
   };
 
   Reads graph;
-  const std::string error = error_of([&] { graph(ones({2, 2})); });
+  const std::string error = error_of<Error>([&] { graph(ones({2, 2})); });
   EXPECT_TRUE(has(error, "shows the same memory")) << error;
   EXPECT_TRUE(has(error, "graph_reads_test.cpp:")) << error;
 }

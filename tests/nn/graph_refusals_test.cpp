@@ -10,18 +10,10 @@
 #include "boxing/ranks/run_ranks.h"
 #include "eager/profiler.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 
 namespace flow {
 namespace {
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 const Placement kPair("cpu", {0, 1});
 
@@ -79,7 +71,7 @@ TEST(GraphErrors, TensorsThatOutliveTheirTraceNameTheirLine) {
        }},
   };
   for (const auto& [name, use] : cases) {
-    const std::string error = error_of(use);
+    const std::string error = error_of<Error>(use);
     EXPECT_TRUE(has(error, "trace")) << name << ": " << error;
     EXPECT_TRUE(has(error, "graph_refusals_test.cpp:")) << name << ": " << error;
     EXPECT_FALSE(has(error, "broken invariant")) << name << ": " << error;
@@ -97,7 +89,7 @@ TEST(GraphErrors, MemoryOfTracedTensorsIsRefusedWithTheLine) {
   };
 
   Data graph;
-  const std::string error = error_of([&] { graph(ones({2})); });
+  const std::string error = error_of<Error>([&] { graph(ones({2})); });
   EXPECT_TRUE(has(error, "[data]")) << error;
   EXPECT_TRUE(has(error, "graph_refusals_test.cpp:")) << error;
 }
@@ -115,7 +107,7 @@ TEST(GraphErrors, AGraphInAGraphIsRefusedEvenIfItIsCompiled) {
 
   Outer graph;
   for (int i = 0; i < 2; ++i) {
-    const std::string error = error_of([&] { graph(ones({2})); });
+    const std::string error = error_of<Error>([&] { graph(ones({2})); });
     EXPECT_TRUE(has(error, "in build() of another graph")) << error;
     EXPECT_TRUE(has(error, "graph_refusals_test.cpp:")) << error;
     EXPECT_EQ(graph.inner(ones({2})).to_vector<float>(), (std::vector<float>{2, 2}));
@@ -131,7 +123,7 @@ TEST(GraphErrors, AProfileInBuildIsRefused) {
   };
 
   Profiles graph;
-  const std::string error = error_of([&] { graph(ones({2})); });
+  const std::string error = error_of<Error>([&] { graph(ones({2})); });
   EXPECT_TRUE(has(error, "[profiler]")) << error;
   EXPECT_TRUE(has(error, "graph_refusals_test.cpp:")) << error;
   const profiler::Profile around;
@@ -157,7 +149,7 @@ void expect_difference(const std::function<void(Differs&)>& call,
                        const std::vector<std::string>& parts) {
   run_ranks(2, [&] {
     Differs graph;
-    const std::string error = error_of([&] { call(graph); });
+    const std::string error = error_of<Error>([&] { call(graph); });
     EXPECT_TRUE(has(error, "ranks 0 and 1 compiled different steps")) << error;
     for (const std::string& part : parts)
       EXPECT_TRUE(has(error, part)) << part << " in " << error;
@@ -192,7 +184,7 @@ TEST(GraphOnRanks, ACallOfAnotherPlanIsRefusedByItsFirstMessage) {
     Differs graph;
     graph(rows(4));
     graph(rows(8));
-    const std::string error = error_of([&] { graph(rows(env::rank() == 0 ? 4 : 8)); });
+    const std::string error = error_of<Error>([&] { graph(rows(env::rank() == 0 ? 4 : 8)); });
     EXPECT_TRUE(has(error, "ranks disagree")) << error;
     EXPECT_TRUE(has(error, "compiled for float32 (4, 4)")) << error;
     EXPECT_TRUE(has(error, "compiled for float32 (8, 4)")) << error;
@@ -218,7 +210,7 @@ TEST(GraphOnRanks, AMessageOfAnotherPlanIsRefused) {
     graph(input(float32));
     graph(input(int32));
     // The messages have the same size.
-    const std::string error = error_of([&] {
+    const std::string error = error_of<Error>([&] {
       graph(input(env::rank() == 0 ? float32 : int32));
       env::barrier();
     });

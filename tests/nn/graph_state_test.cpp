@@ -1,7 +1,6 @@
 // The state of a graph in one dictionary: training that goes on from it equals training that was
 // not interrupted, bit for bit.
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -126,15 +126,6 @@ TEST(GraphState, HasTheNamesOfItsParts) {
   const size_t size = training.model.state_dict().size() + training.optimizer.state_dict().size() +
                       training.rate.state_dict().size() + 5;
   EXPECT_EQ(state.size(), size);
-}
-
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 bool has(const std::string& text, const std::string& part) {

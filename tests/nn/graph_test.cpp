@@ -9,6 +9,7 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -216,16 +217,6 @@ TEST(GraphEqualsEager, MobileNetV2) {
 }
 
 // ---- optimizers, schedules, options
-
-template <class Fn>
-std::string error_of(const Fn& fn) {
-  try {
-    fn();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 void expect_optimizer_equals_eager(const MakeOptimizer& make_optimizer) {
   const Task<models::Mlp> task{[] {
@@ -440,7 +431,7 @@ TEST(Graph, MicroBatchesNameWhatMixesSamples) {
   };
 
   Mixes graph;
-  const std::string error = error_of([&] { graph(ones({4})); });
+  const std::string error = error_of<Error>([&] { graph(ones({4})); });
   EXPECT_NE(error.find("cumsum at "), std::string::npos) << error;
   EXPECT_NE(error.find("graph_test.cpp:"), std::string::npos) << error;
 }
@@ -566,7 +557,7 @@ TEST(Graph, RefusesToReadValues) {
   };
 
   Reads graph;
-  EXPECT_NE(error_of([&] { graph(ones({})); }).find("are not known while a graph is traced"),
+  EXPECT_NE(error_of<Error>([&] { graph(ones({})); }).find("are not known while a graph is traced"),
             std::string::npos);
 }
 
@@ -581,7 +572,7 @@ TEST(Graph, RefusesToWriteToOtherTensors) {
   };
 
   Writes graph;
-  const std::string error = error_of([&] { graph(ones({})); });
+  const std::string error = error_of<Error>([&] { graph(ones({})); });
   EXPECT_NE(error.find("graph_test.cpp:"), std::string::npos) << error;
   EXPECT_NE(error.find("not a parameter or buffer"), std::string::npos) << error;
   EXPECT_EQ(graph.counter.item<float>(), 0.F);

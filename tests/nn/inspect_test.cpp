@@ -11,6 +11,7 @@
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
 #include "ops/creation/inspect_op.h"
+#include "tests/support/error_of.h"
 #include "tests/support/stage_list.h"
 #include "tests/support/training_layouts.h"
 
@@ -40,16 +41,6 @@ int64_t count(const std::string& text, const std::string& part) {
 
 bool has(const std::string& text, const std::string& part) {
   return count(text, part) > 0;
-}
-
-// The message of the error that `body` raises.
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(GraphPrint, ShowsATensorInOneLine) {

@@ -5,6 +5,7 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 
 namespace flow::nn {
 namespace {
@@ -23,15 +24,6 @@ struct Pair : Module<Pair> {
   Tensor forward(const Tensor& x) { return second(relu(first(x))); }
 };
 
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
@@ -41,7 +33,7 @@ TEST(ModuleToGlobal, AGlobalStateIsRefusedByALocalModule) {
     Pair laid_out, local;
     laid_out.to_global(kPair, kB);
     const auto before = local.second.weight.to_vector<float>();
-    const std::string text = message_of([&] { local.load_state_dict(laid_out.state_dict()); });
+    const std::string text = error_of<Error>([&] { local.load_state_dict(laid_out.state_dict()); });
     EXPECT_TRUE(has(text, "layout of first.weight: the module's tensor is local")) << text;
     EXPECT_TRUE(has(text, "to_global")) << text;
     EXPECT_EQ(local.second.weight.to_vector<float>(), before);
@@ -118,7 +110,7 @@ TEST(ModuleToGlobal, BadLayoutsChangeNothing) {
   run_ranks(2, [] {
     Pair model;
     const auto refused = [&](const std::function<void()>& body, const std::string& part) {
-      const std::string message = message_of(body);
+      const std::string message = error_of<Error>(body);
       EXPECT_TRUE(has(message, part)) << message;
       for (const Tensor& parameter : model.parameters())
         EXPECT_FALSE(parameter.is_global());

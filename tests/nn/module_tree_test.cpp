@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 
 namespace flow::nn {
 namespace {
@@ -25,22 +26,13 @@ struct Counts : Module<Counts> {
   int64_t forward() { return 1; }
 };
 
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(ModuleTree, SubModulesAndTensorsAreFoundByPath) {
   const Net net;
   EXPECT_EQ(net.get_submodule("features.0").named_parameters().size(), 2U);
   EXPECT_EQ(net.get_submodule("").num_parameters(), net.num_parameters());
   EXPECT_TRUE(net.get_parameter("head.weight").is_same(net.head.weight));
   EXPECT_TRUE(net.get_buffer("seen").is_same(net.seen));
-  EXPECT_NE(message_of([&] { (void)net.get_submodule("features.7"); }).find("'7'"),
+  EXPECT_NE(error_of([&] { (void)net.get_submodule("features.7"); }).find("'7'"),
             std::string::npos);
   EXPECT_THROW((void)net.get_parameter("seen"), InvalidArgument);
 }
@@ -94,7 +86,7 @@ TEST(ModuleTree, AnAnyModuleTakesEveryModuleOfTensors) {
 
 TEST(ModuleTree, AReplacementOfAnotherTypeIsRefused) {
   Net net;
-  const std::string text = message_of([&] { net.replace_module("head", Negate()); });
+  const std::string text = error_of([&] { net.replace_module("head", Negate()); });
   EXPECT_NE(text.find("flow::nn::Linear"), std::string::npos) << text;
   EXPECT_NE(text.find("Negate"), std::string::npos) << text;
   EXPECT_THROW(net.replace_module("tail", Counts()), InvalidArgument);
@@ -229,7 +221,7 @@ TEST(ModuleTree, JoinedPartsAreOneTensorInFiles) {
   b.load_state_dict(state);
   EXPECT_EQ(a.k.weight.to_vector<float>(), b.k.weight.to_vector<float>());
   EXPECT_EQ(a.q.bias.to_vector<float>(), b.q.bias.to_vector<float>());
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_of([&] {
               b.load_state_dict({{"qk.weight", zeros({4, 2})}});
             }).find("shape of qk.weight"),
             std::string::npos);

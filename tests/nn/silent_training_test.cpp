@@ -7,18 +7,10 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 
 namespace flow {
 namespace {
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "";
-}
 
 std::string warnings_of(const std::function<void()>& call) {
   testing::internal::CaptureStderr();
@@ -49,8 +41,9 @@ TEST(SilentTraining, AnOptimizerWithoutParametersIsAnError) {
 
   const std::string error = error_of([&] { optim::SGD{none, {.lr = 0.1}}; });
   EXPECT_TRUE(has(error, at(__LINE__ - 1) + ": [optimizer] a group has no parameters")) << error;
-  EXPECT_NE(error_of([&] { optim::Adam{none}; }), "");
-  EXPECT_NE(error_of([&] { optim::SGD{std::vector<optim::ParamGroup<optim::SGDOptions>>()}; }), "");
+  EXPECT_NE(error_of([&] { optim::Adam{none}; }), "no error");
+  EXPECT_NE(error_of([&] { optim::SGD{std::vector<optim::ParamGroup<optim::SGDOptions>>()}; }),
+            "no error");
   EXPECT_NE(error_of([&] {
               optim::AdamW{std::vector<optim::ParamGroup<optim::AdamWOptions>>{{.params = {w}},
                                                                                {.params = none}}};
@@ -146,16 +139,16 @@ TEST(SilentTraining, OtherMembersAreFine) {
   };
 
   Constant constant;
-  EXPECT_EQ(error_of([&] { constant(ones({3})); }), "");
+  EXPECT_EQ(error_of([&] { constant(ones({3})); }), "no error");
 
   WithTensor frozen;
   frozen.scale.requires_grad_(false);
-  EXPECT_EQ(error_of([&] { frozen(ones({3})); }), "");
+  EXPECT_EQ(error_of([&] { frozen(ones({3})); }), "no error");
 
   nn::Sequential sequence(nn::Linear(3, 3), nn::Sequential(nn::ReLU(), nn::LayerNorm({3})));
-  EXPECT_EQ(error_of([&] { sequence(ones({3})); }), "");
+  EXPECT_EQ(error_of([&] { sequence(ones({3})); }), "no error");
   models::Gpt gpt({.vocab_size = 7, .block_size = 4, .n_layer = 1, .n_head = 1, .n_embd = 4});
-  EXPECT_EQ(error_of([&] { gpt(tensor({{1, 2}})); }), "");
+  EXPECT_EQ(error_of([&] { gpt(tensor({{1, 2}})); }), "no error");
 }
 
 // Handles that other code holds and drops meanwhile are not members.
@@ -164,7 +157,7 @@ TEST(SilentTraining, ParametersElsewhereAreNoMembers) {
   std::vector<Tensor> copies(5, w);
   nn::Linear first(3, 3), second(3, 3);
 
-  EXPECT_EQ(error_of([&] { second(first(w)); }), "");
+  EXPECT_EQ(error_of([&] { second(first(w)); }), "no error");
 }
 
 // ---- tied weights
@@ -266,10 +259,10 @@ TEST(SilentTraining, AGraphWithAnOptimizerButNoBackwardIsAnError) {
   EXPECT_TRUE(has(error, at(graph.line) + ": [graph] build() gave no parameter")) << error;
   {
     const NoGradGuard no_grad;
-    EXPECT_EQ(error_of([&] { graph(ones({1, 3})); }), "");
+    EXPECT_EQ(error_of([&] { graph(ones({1, 3})); }), "no error");
   }
   graph.trains = true;
-  EXPECT_EQ(error_of([&] { graph(ones({1, 3})); }), "");
+  EXPECT_EQ(error_of([&] { graph(ones({1, 3})); }), "no error");
 }
 
 // ---- losses

@@ -25,6 +25,7 @@
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
 #include "ops/vendor/onednn.h"
+#include "tests/support/error_of.h"
 
 namespace flow {
 namespace {
@@ -41,16 +42,6 @@ Tensor uniform(const Shape& shape, DType dtype = DType::kFloat64, uint32_t seed 
   Doubles data(static_cast<size_t>(shape.numel()));
   std::generate(data.begin(), data.end(), [&] { return values(random); });
   return tensor(data, shape, {.dtype = dtype});
-}
-
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 // ---- the definition, as plain loops over contiguous doubles
@@ -563,7 +554,7 @@ TEST(ConvSbp, ARankMayHoldNoneOfTheGroups) {
 TEST(ConvErrors, SayWhatWasReceived) {
   const Tensor x = zeros({2, 3, 5, 5});
   const Tensor weight = zeros({4, 3, 3, 3});
-  const auto error = [](auto&& f) { return message_of<InvalidArgument>(f); };
+  const auto error = [](auto&& f) { return error_of<InvalidArgument>(f); };
 
   EXPECT_NE(error([&] {
               conv2d(zeros({5, 5}), weight);

@@ -15,22 +15,13 @@
 #include "ops/random/random.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/concat.h"
+#include "tests/support/error_of.h"
 
 namespace flow {
 namespace {
 
 using Floats = std::vector<float>;
 using Ints64 = std::vector<int64_t>;
-
-// The text without the place of the call.
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.message();
-  }
-  return "";
-}
 
 TEST(Creation, NestedBracesGiveShapeAndValues) {
   const Tensor x = tensor({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}});
@@ -60,7 +51,7 @@ TEST(Creation, VectorsKeepTheirDtype) {
   const Tensor mask = tensor(std::vector<bool>{true, false}, {2});
   EXPECT_EQ(mask.dtype(), bool_);
   EXPECT_EQ(mask.to_vector<int64_t>(), Ints64({1, 0}));
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(message_of<Error>([] {
               tensor(std::vector<float>{1, 2, 3}, {2, 2});
             }),
             "[tensor] 3 values do not fill shape (2, 2), which has 4 elements; give one value per "
@@ -130,10 +121,10 @@ TEST(Creation, RequiresGradNeedsAFloatingDtype) {
 TEST(Creation, MissingRanksAndDevicesSayWhatToDo) {
   const Placement two("cpu", {0, 1});
 
-  EXPECT_EQ(message_of([&] { zeros({2}, {.placement = two, .sbp = sbp::split(0)}); }),
+  EXPECT_EQ(message_of<Error>([&] { zeros({2}, {.placement = two, .sbp = sbp::split(0)}); }),
             "[zeros] placement cpu:(0, 1) names rank 1, but the world has 1 rank; start more with "
             "flowrun -n 2 PROGRAM or flow::run_ranks(2, …)");
-  EXPECT_EQ(message_of([] { zeros({2}, {.device = "cuda"}); }),
+  EXPECT_EQ(message_of<Error>([] { zeros({2}, {.device = "cuda"}); }),
             "[zeros] this build has no cuda kernels; configure with -DFLOW_CUDA=ON, or use device "
             "cpu");
   EXPECT_THROW(zeros({2}, {.sbp = sbp::split(0)}), InvalidArgument);

@@ -12,6 +12,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/shape/slice.h"
+#include "tests/support/error_of.h"
 
 namespace flow {
 namespace {
@@ -48,16 +49,6 @@ struct Foreign {
     if constexpr (requires { managed.version; }) managed.version = kDLPackVersion;
   }
 };
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(DLPack, GivesMemoryWithShapeStridesAndOffset) {
   const Tensor x = arange(6).reshape({2, 3});
@@ -188,7 +179,7 @@ TEST(DLPack, WhatIsRefusedStaysWithTheCaller) {
        }) {
     Foreign<DLManagedTensorVersioned> foreign;
     edit(foreign);
-    const std::string error = error_of([&] { from_dlpack(&foreign.managed); });
+    const std::string error = error_of<Error>([&] { from_dlpack(&foreign.managed); });
     EXPECT_NE(error, "no error") << words;
     EXPECT_NE(error.find(words), std::string::npos) << error;
     EXPECT_EQ(foreign.released, 0) << words;
@@ -198,15 +189,15 @@ TEST(DLPack, WhatIsRefusedStaysWithTheCaller) {
 
 TEST(DLPack, TensorsThatRequireGradAreRefused) {
   const Tensor x = ones({2}).requires_grad_();
-  EXPECT_NE(error_of([&] { to_dlpack(x); }).find("detach()"), std::string::npos);
-  EXPECT_NE(error_of([&] { to_dlpack_legacy(x * 2); }).find("detach()"), std::string::npos);
+  EXPECT_NE(error_of<Error>([&] { to_dlpack(x); }).find("detach()"), std::string::npos);
+  EXPECT_NE(error_of<Error>([&] { to_dlpack_legacy(x * 2); }).find("detach()"), std::string::npos);
   EXPECT_EQ(from_dlpack(to_dlpack(x.detach())).to_vector<float>(), Floats({1, 1}));
 }
 
 TEST(DLPack, GlobalTensorsAreRefused) {
   run_ranks(2, [] {
     const Tensor x = ones({4}, {.placement = Placement("cpu", {0, 1}), .sbp = sbp::split(0)});
-    EXPECT_NE(error_of([&] { to_dlpack(x); }).find("to_local()"), std::string::npos);
+    EXPECT_NE(error_of<Error>([&] { to_dlpack(x); }).find("to_local()"), std::string::npos);
     EXPECT_EQ(from_dlpack(to_dlpack(x.to_local())).numel(), 2);
   });
 }

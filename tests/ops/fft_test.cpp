@@ -12,9 +12,9 @@
 #include "autograd/engine.h"
 #include "autograd/gradcheck.h"
 #include "boxing/ranks/run_ranks.h"
-#include "core/error.h"
 #include "eager/runtime.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {
@@ -32,15 +32,6 @@ Tensor signal(const Shape& shape) {
 double distance(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(a.shape(), b.shape());
   return a.numel() == 0 ? 0 : amax(flow::abs(a - b)).item();
-}
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InvalidArgument& error) {
-    return error.message();
-  }
-  return "no error";
 }
 
 // The sum of the definition.

@@ -20,6 +20,7 @@
 #include "ops/index/scatter_reduce.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
+#include "tests/support/error_of.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {
@@ -44,22 +45,13 @@ Tensor leaf(const Shape& shape) {
   return tensor(values, shape, {.requires_grad = true});
 }
 
-std::string message_of(const auto& call) {
-  try {
-    call();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(Gather, TakesAlongADim) {
   const Tensor x = counting({2, 3});
 
   EXPECT_EQ(gather(x, 1, longs({2, 2, 0, 1}, {2, 2})).to_vector<float>(), Floats({2, 2, 3, 4}));
   EXPECT_EQ(gather(x, 0, longs({1, 0}, {1, 2})).to_vector<float>(), Floats({3, 1}));
   EXPECT_EQ(gather(x.t(), -1, longs({1, 0, 1}, {3, 1})).to_vector<float>(), Floats({3, 1, 5}));
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_of([&] {
               gather(x, 1, longs({0, 3}, {2, 1}));
             }).find("index 3"),
             std::string::npos);
@@ -221,10 +213,10 @@ TEST(Gather, AnEntryOutOfRangeIsNamed) {
   const Tensor index = spread({40, 30}, 40).clone();
   index.select(0, 35).select(0, 28).fill_(40);
 
-  const std::string message = message_of([&] { gather(counting({40, 30}), 0, index); });
+  const std::string message = error_of([&] { gather(counting({40, 30}), 0, index); });
 
   EXPECT_NE(message.find("index 40 at (35, 28)"), std::string::npos) << message;
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_of([&] {
               gather(counting({40, 30}), 0, longs({0, -1, 0}, {3, 1}).expand({3, 30}));
             }).find("index -1"),
             std::string::npos);

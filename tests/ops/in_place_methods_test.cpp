@@ -22,6 +22,7 @@
 #include "ops/random/random.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/scan.h"
+#include "tests/support/error_of.h"
 
 namespace flow {
 namespace {
@@ -171,25 +172,16 @@ TEST(InPlaceMethods, DrawsHaveTheMomentsOfTheirDistribution) {
   EXPECT_THROW(tensor({1, 2}).exponential_(), InvalidArgument);
 }
 
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(InPlaceMethods, WhatDoesNotFitIsRefusedUnderTheNameOfTheForm) {
   const Tensor ints = tensor({1, 2});
-  EXPECT_NE(message_of([&] { ints.acos_(); }).find("[acos_] a float32 result does not fit"),
+  EXPECT_NE(error_of([&] { ints.acos_(); }).find("[acos_] a float32 result does not fit"),
             std::string::npos);
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_of([&] {
               tensor({1.0}).eq_(tensor({1.0, 2.0}));
             }).find("[eq_]"),
             std::string::npos);
   EXPECT_EQ(ints.to_vector<int64_t>(), std::vector<int64_t>({1, 2}));
-  EXPECT_NE(message_of([&] { tensor({1.0}).requires_grad_().cosh_(); }).find("leaf"),
+  EXPECT_NE(error_of([&] { tensor({1.0}).requires_grad_().cosh_(); }).find("leaf"),
             std::string::npos);
 }
 

@@ -17,6 +17,7 @@
 #include "ops/shape/concat.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
+#include "tests/support/error_of.h"
 
 namespace flow {
 namespace {
@@ -38,15 +39,6 @@ Tensor leaf(const Shape& shape) {
   for (int64_t i = 0; i < shape.numel(); ++i)
     values.push_back(0.5 * static_cast<double>(i * i) - 3);
   return tensor(values, shape, {.requires_grad = true});
-}
-
-std::string message_of(const auto& call) {
-  try {
-    call();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Index, NumbersAndSlicesGiveViews) {
@@ -114,15 +106,15 @@ TEST(Index, MasksPickTrueElements) {
 TEST(Index, OutOfRangeNamesValueAndSize) {
   const Tensor x = counting({3, 4});
 
-  EXPECT_NE(message_of([&] { x[3]; }).find("index 3 is out of range for dim 0 of size 3"),
+  EXPECT_NE(error_of([&] { x[3]; }).find("index 3 is out of range for dim 0 of size 3"),
             std::string::npos);
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_of([&] {
               x[longs({0, 7}, {2})];
             })
                 .find("index 7 is out of range for dim 0 of "
                       "size 3"),
             std::string::npos);
-  EXPECT_NE(message_of([&] {
+  EXPECT_NE(error_of([&] {
               index(x, {Slice(), longs({-5}, {1})});
             }).find("index -5"),
             std::string::npos);

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {
@@ -30,15 +31,6 @@ Tensor random_matrix(const Shape& shape) {
 double distance(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(a.shape(), b.shape());
   return a.numel() == 0 ? 0 : amax(abs(a - b)).item();
-}
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InvalidArgument& error) {
-    return error.message();
-  }
-  return "no error";
 }
 
 TEST(Cholesky, OfASmallMatrix) {

@@ -23,6 +23,7 @@
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
 #include "ops/vendor/onednn.h"
+#include "tests/support/error_of.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {
@@ -50,16 +51,6 @@ Tensor shuffled(const Shape& shape, DType dtype = DType::kFloat32) {
 Tensor plane(const Doubles& values, int64_t width) {
   return tensor(values, {1, static_cast<int64_t>(values.size()) / width, width},
                 {.dtype = float32});
-}
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const InvalidArgument& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 // ---- maxima

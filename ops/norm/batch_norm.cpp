@@ -18,20 +18,9 @@ namespace flow {
 namespace ops {
 namespace {
 
-constexpr int64_t kChannels = 1;
-
-DType parameter_dtype(DType x) {
-  return is_half(x) ? DType::kFloat32 : x;
-}
-
-void check_input(const OpContext& ctx, int x) {
-  ctx.check(is_floating(ctx.input(x).dtype), "takes a floating dtype; cast the input");
-  ctx.check(ctx.input(x).dim() >= 2, "takes (N, C, ...); the input has no channels");
-}
-
 void check_parameter(const OpContext& ctx, int x, int parameter) {
   if (!ctx.has_input(parameter)) return;
-  const DType dtype = parameter_dtype(ctx.input(x).dtype);
+  const DType dtype = channel_dtype(ctx.input(x).dtype);
   ctx.check(ctx.input(parameter).shape == Shape{ctx.input(x).shape[kChannels]} &&
                 ctx.input(parameter).dtype == dtype,
             "weight and bias must be ", dtype, " and have one element for each of the ",
@@ -45,7 +34,7 @@ void check_moments(const OpContext& ctx, int moments, int64_t parts, int64_t cha
 }
 
 void infer_batch_norm(InferContext& ctx) {
-  check_input(ctx, 0);
+  check_channels(ctx, 0);
   check_parameter(ctx, 0, 1);
   check_parameter(ctx, 0, 2);
   ctx.add_output_like(0);
@@ -112,7 +101,7 @@ void grad_batch_norm(GradContext& ctx) {
     const Tensor upstream = div(ctx.dy(1), n);
     const Tensor slope = mul(upstream.select(0, 1), 2);
     const Tensor shift = sub(upstream.select(0, 0), mul(moments.select(0, 0), slope));
-    const DType dtype = parameter_dtype(x.dtype());
+    const DType dtype = channel_dtype(x.dtype());
     const Tensor dx = channel_affine(x, slope.to(dtype), shift.to(dtype));
     gradients[0] = gradients[0].defined() ? add(gradients[0], dx) : dx;
   }
@@ -125,7 +114,7 @@ void grad_batch_norm(GradContext& ctx) {
 }
 
 void infer_backward(InferContext& ctx) {
-  check_input(ctx, 1);
+  check_channels(ctx, 1);
   ctx.check(ctx.input(0).shape == ctx.input(1).shape && ctx.input(0).dtype == ctx.input(1).dtype,
             "the gradient must have the input's shape and dtype");
   const int64_t channels = ctx.input(1).shape[kChannels];
@@ -133,7 +122,7 @@ void infer_backward(InferContext& ctx) {
   check_parameter(ctx, 1, 3);
   ctx.add_output_like(1);
   for (int i = 0; i < 2; ++i)
-    ctx.add_output(Shape{channels}, parameter_dtype(ctx.input(1).dtype));
+    ctx.add_output(Shape{channels}, channel_dtype(ctx.input(1).dtype));
 }
 
 // Channels are independent; all is linear in dy, and dx in the weight.
@@ -179,7 +168,7 @@ void grad_backward(GradContext& ctx) {
   const Tensor r = rsqrt(add(ctx.input(2).select(0, 1), ctx.attrs<BatchNormAttrs>().eps));
   const bool has_weight = ctx.input_meta(3) != nullptr;
   const DType wide = mean.dtype();
-  const DType dtype = parameter_dtype(x.dtype());
+  const DType dtype = channel_dtype(x.dtype());
   const Tensor weight = has_weight ? ctx.input(3).to(wide) : ones_like(mean);
   const double n = static_cast<double>(x.numel()) / static_cast<double>(x.size(kChannels));
   const Tensor none = zeros_like(mean);
@@ -348,7 +337,7 @@ Tensor normalise(const BatchNormCall& call, const Tensor& mean, const Tensor& va
   if (call.weight.defined()) scale = mul(scale, call.weight);
   Tensor shift = neg(mul(mean, scale));
   if (call.bias.defined()) shift = add(shift, call.bias);
-  const DType dtype = ops::parameter_dtype(call.x->dtype());
+  const DType dtype = ops::channel_dtype(call.x->dtype());
   return ops::channel_affine(call.x, scale.to(dtype), shift.to(dtype));
 }
 
@@ -386,7 +375,7 @@ void check_parameters(const TensorArg& x, const BatchNormOptions& options) {
 }
 
 Tensor parameter_of(const Tensor& parameter, DType x) {
-  return parameter.defined() ? parameter.to(ops::parameter_dtype(x)) : parameter;
+  return parameter.defined() ? parameter.to(ops::channel_dtype(x)) : parameter;
 }
 
 // One op writes both and keeps their layouts, so the layouts have to be equal.

@@ -7,19 +7,13 @@
 
 namespace flow {
 namespace ops {
-namespace {
-
-constexpr int64_t kChannels = 1;
-
-// The dtype of scales and shifts.
-DType parameter_dtype(DType x) {
-  return is_half(x) ? DType::kFloat32 : x;
-}
 
 void check_channels(const OpContext& ctx, int x) {
   ctx.check(is_floating(ctx.input(x).dtype), "takes a floating dtype; cast the input");
   ctx.check(ctx.input(x).dim() >= 2, "takes (N, C, ...); the input has no channels");
 }
+
+namespace {
 
 // ---- channel_affine
 
@@ -27,9 +21,9 @@ void infer_affine(InferContext& ctx) {
   check_channels(ctx, 0);
   for (int i = 1; i < ctx.num_inputs(); ++i) {
     ctx.check(!ctx.has_input(i) || (ctx.input(i).shape == Shape{ctx.input(0).shape[kChannels]} &&
-                                    ctx.input(i).dtype == parameter_dtype(ctx.input(0).dtype)),
+                                    ctx.input(i).dtype == channel_dtype(ctx.input(0).dtype)),
               "scale and shift must have one element for each channel and the dtype ",
-              parameter_dtype(ctx.input(0).dtype));
+              channel_dtype(ctx.input(0).dtype));
   }
   ctx.add_output_like(0);
 }
@@ -60,7 +54,7 @@ void grad_affine(GradContext& ctx) {
   if (!ctx.needs(1) && !needs_shift) return;
   // The sums are rounded together: if the inputs are split, the sums are partial and reduced
   // before.
-  const Tensor sums = channel_dot(dy, ctx.input(0)).to(parameter_dtype(ctx.input_meta(0)->dtype));
+  const Tensor sums = channel_dot(dy, ctx.input(0)).to(channel_dtype(ctx.input_meta(0)->dtype));
   if (ctx.needs(1)) ctx.set(1, sums.select(0, 0));
   if (needs_shift) ctx.set(2, sums.select(0, 1));
 }
@@ -93,7 +87,7 @@ void sbp_dot(SbpContext& ctx) {
 // (p, q) upstream of (sum(a b), sum(a)):  da = b p + q,  db = a p
 void grad_dot(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
-  const Tensor upstream = ctx.dy().to(parameter_dtype(ctx.input_meta(0)->dtype));
+  const Tensor upstream = ctx.dy().to(channel_dtype(ctx.input_meta(0)->dtype));
   const Tensor p = upstream.select(0, 0);
   if (ctx.needs(0)) ctx.set(0, channel_affine(ctx.input(1), p, upstream.select(0, 1)));
   if (ctx.needs(1)) ctx.set(1, channel_affine(ctx.input(0), p));
@@ -102,7 +96,7 @@ void grad_dot(GradContext& ctx) {
 // (p, q) upstream of (sum(x^2), sum(x)):  dx = 2 x p + q
 void grad_squares(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
-  const Tensor upstream = ctx.dy().to(parameter_dtype(ctx.input_meta(0)->dtype));
+  const Tensor upstream = ctx.dy().to(channel_dtype(ctx.input_meta(0)->dtype));
   ctx.set(0, channel_affine(ctx.input(0), mul(upstream.select(0, 0), 2), upstream.select(0, 1)));
 }
 

@@ -27,6 +27,18 @@ extern const OpDef kChannelMoments;
 // (gradient of the moments, moments) -> (2, C): gradient of the sums.
 extern const OpDef kChannelMomentsBackward;
 
+// The dim of the channels.
+inline constexpr int64_t kChannels = 1;
+
+// The dtype of what belongs to a channel of an input of dtype x: weights, scales and their
+// gradients.
+inline DType channel_dtype(DType x) {
+  return is_half(x) ? DType::kFloat32 : x;
+}
+
+// Input x must be floating and have channels.
+void check_channels(const OpContext& ctx, int x);
+
 Tensor channel_affine(const TensorArg& x, const Tensor& scale, const Tensor& shift = Tensor());
 Tensor channel_dot(const TensorArg& a, const Tensor& b);
 

@@ -1,5 +1,6 @@
 #include "core/dispatch.h"
 #include "ops/elementwise/binary.h"
+#include "ops/norm/channel_op.h"
 #include "ops/norm/group_norm_op.h"
 #include "ops/norm/norm.h"
 #include "ops/norm/norm_op.h"
@@ -7,12 +8,6 @@
 #include "ops/shape/view.h"
 
 namespace flow::ops {
-namespace {
-
-constexpr int64_t kChannels = 1;
-
-}  // namespace
-
 Shape grouped_shape(const Shape& x, int64_t num_groups) {
   return {x[0], num_groups, x.numel() / std::max<int64_t>(1, x[0] * num_groups)};
 }

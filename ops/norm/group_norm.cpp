@@ -8,6 +8,7 @@
 #include "ops/shape/view.h"
 
 namespace flow::ops {
+
 Shape grouped_shape(const Shape& x, int64_t num_groups) {
   return {x[0], num_groups, x.numel() / std::max<int64_t>(1, x[0] * num_groups)};
 }

@@ -10,15 +10,12 @@
 #include "ops/index/selection.h"
 #include "ops/linear/vector_algebra.h"
 #include "ops/shape/view.h"
+#include "tests/support/sample_tensors.h"
 
 namespace flow {
 namespace {
 
 using Floats = std::vector<float>;
-
-Tensor counting(const Shape& shape) {
-  return arange(shape.numel(), {.dtype = float32}).reshape(shape);
-}
 
 Floats values(const Tensor& x) {
   return x.to_vector<float>();

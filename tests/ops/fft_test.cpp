@@ -29,11 +29,6 @@ Tensor signal(const Shape& shape) {
   return randn(shape, kDouble);
 }
 
-double distance(const Tensor& a, const Tensor& b) {
-  EXPECT_EQ(a.shape(), b.shape());
-  return a.numel() == 0 ? 0 : amax(flow::abs(a - b)).item();
-}
-
 // The sum of the definition.
 Doubles transform_of(const Doubles& x, double sign) {
   const size_t n = x.size() / 2;

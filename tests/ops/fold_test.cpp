@@ -10,15 +10,12 @@
 #include "ops/creation/creation.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
+#include "tests/support/sample_tensors.h"
 
 namespace flow {
 namespace {
 
 using Floats = std::vector<float>;
-
-Tensor counting(const Shape& shape, int64_t first) {
-  return reshape(arange(first, first + shape.numel(), {.dtype = float32}), shape);
-}
 
 // Values of PyTorch 2.
 TEST(Fold, UnfoldGivesWindowsAsColumns) {

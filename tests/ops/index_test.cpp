@@ -18,6 +18,7 @@
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
 #include "tests/support/error_of.h"
+#include "tests/support/sample_tensors.h"
 
 namespace flow {
 namespace {
@@ -26,19 +27,8 @@ using Tensors = std::vector<Tensor>;
 using Floats = std::vector<float>;
 using Ints64 = std::vector<int64_t>;
 
-Tensor counting(const Shape& shape) {
-  return arange(shape.numel(), {.dtype = float32}).reshape(shape);
-}
-
 Tensor longs(const Ints64& values, const Shape& shape) {
   return tensor(values, shape);
-}
-
-Tensor leaf(const Shape& shape) {
-  std::vector<double> values;
-  for (int64_t i = 0; i < shape.numel(); ++i)
-    values.push_back(0.5 * static_cast<double>(i * i) - 3);
-  return tensor(values, shape, {.requires_grad = true});
 }
 
 TEST(Index, NumbersAndSlicesGiveViews) {

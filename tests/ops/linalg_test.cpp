@@ -28,11 +28,6 @@ Tensor random_matrix(const Shape& shape) {
   return randn(shape, kDouble);
 }
 
-double distance(const Tensor& a, const Tensor& b) {
-  EXPECT_EQ(a.shape(), b.shape());
-  return a.numel() == 0 ? 0 : amax(abs(a - b)).item();
-}
-
 TEST(Cholesky, OfASmallMatrix) {
   const Tensor x = tensor({{4.F, 2.F}, {2.F, 5.F}});
 

@@ -15,10 +15,6 @@ using Doubles = std::vector<double>;
 
 const TensorOptions kDouble{.dtype = DType::kFloat64};
 
-double distance(const Tensor& a, const Tensor& b) {
-  return amax(abs(a - b)).item();
-}
-
 TEST(Polynomials, HaveTheirFirstDegrees) {
   const Tensor x = tensor({-2.0, 0.5, 1.0}, kDouble);
 

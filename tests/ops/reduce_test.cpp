@@ -17,6 +17,7 @@
 #include "ops/elementwise/cast.h"
 #include "ops/index/index.h"
 #include "ops/shape/view.h"
+#include "tests/support/sample_tensors.h"
 
 namespace flow {
 namespace {
@@ -27,10 +28,6 @@ using Ints64 = std::vector<int64_t>;
 
 Tensor leaf(const std::vector<double>& values, const Shape& shape) {
   return tensor(values, shape, {.requires_grad = true});
-}
-
-Tensor counting(const Shape& shape) {
-  return reshape(arange(shape.numel(), {.dtype = float32}), shape);
 }
 
 TEST(Reduce, SumsOverAllSomeAndNoDims) {

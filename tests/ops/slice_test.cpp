@@ -13,23 +13,13 @@
 #include "ops/index/index.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/slice.h"
+#include "tests/support/sample_tensors.h"
 
 namespace flow {
 namespace {
 
 using Tensors = std::vector<Tensor>;
 using Floats = std::vector<float>;
-
-Tensor counting(const Shape& shape) {
-  return arange(shape.numel(), {.dtype = float32}).reshape(shape);
-}
-
-Tensor leaf(const Shape& shape) {
-  std::vector<double> values;
-  for (int64_t i = 0; i < shape.numel(); ++i)
-    values.push_back(0.5 * static_cast<double>(i * i) - 3);
-  return tensor(values, shape, {.requires_grad = true});
-}
 
 TEST(Slice, ClampsLikePython) {
   const Tensor x = counting({10});

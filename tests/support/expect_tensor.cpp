@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/unary.h"
+#include "ops/reduce/extrema.h"
 
 namespace flow {
 
@@ -36,6 +39,11 @@ void expect_rows(const Tensor& actual, const std::vector<double>& expected, int6
     }
     EXPECT_LE(error, tolerance * largest) << "row " << row / width << " of " << width;
   }
+}
+
+double distance(const Tensor& a, const Tensor& b) {
+  EXPECT_EQ(a.shape(), b.shape());
+  return a.numel() == 0 ? 0 : amax(abs(a - b)).item();
 }
 
 void expect_refused(const std::function<void()>& call, const std::string& text) {

@@ -20,6 +20,10 @@ void expect_values(const Tensor& actual, const std::vector<double>& expected,
 void expect_rows(const Tensor& actual, const std::vector<double>& expected, int64_t columns,
                  double tolerance);
 
+// The largest difference of two elements, whose shapes are expected to be equal; 0 if there are
+// none.
+double distance(const Tensor& a, const Tensor& b);
+
 // Expects that `call` throws InvalidArgument with `text` in its message.
 void expect_refused(const std::function<void()>& call, const std::string& text);
 

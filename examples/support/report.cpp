@@ -39,26 +39,35 @@ Progress::Progress(int64_t steps, std::string unit, std::string task)
       start_(Clock::now()),
       last_shown_(start_) {}
 
-double Progress::update(int64_t step, double loss, int64_t count) {
-  units_ += count;
-  smoothed_loss_ = step == 0 ? loss : 0.95 * smoothed_loss_ + 0.05 * loss;
-  const bool is_last = step + 1 == steps_;
-  const double interval = width_ > 0 ? 0.2 : 5;
-  const double elapsed = std::max(seconds_since(start_), 1e-9);
-  const double rate = static_cast<double>(units_) / elapsed;
-  const bool is_due = is_last || step == 0 || seconds_since(last_shown_) >= interval;
-  if (!is_due || flow::env::rank() != 0) return rate;
-  last_shown_ = Clock::now();
+double Progress::smoothed(int64_t step, double loss) const {
+  if (step == 0) return loss;
+  const double share = task_.empty() ? 0.05 : 1 / static_cast<double>(step + 1);
+  return loss_ + share * (loss - loss_);
+}
+
+void Progress::update(int64_t step, double loss, int64_t count) {
+  loss_ = smoothed(step, loss);
   const int64_t done = step + 1, total = steps_;
-  const double left =
-      elapsed / static_cast<double>(step + 1) * static_cast<double>(steps_ - step - 1);
-  const std::string text = flow::str(done, '/', total, "  loss ", fixed(smoothed_loss_, 4), "  ",
-                                     fixed(rate, 0), ' ', unit_, "/s  ", fixed(left, 0), " s left");
+  std::string text = flow::str(done, '/', total, "  loss ", fixed(loss_, 4));
+  const auto now = Clock::now();
+  if (step == 0) {
+    start_ = now;
+  } else {
+    units_ += count;
+    const double elapsed = std::max(std::chrono::duration<double>(now - start_).count(), 1e-9);
+    const double left = elapsed / static_cast<double>(step) * static_cast<double>(total - done);
+    text += flow::str("  ", fixed(static_cast<double>(units_) / elapsed, 0), ' ', unit_, "/s  ",
+                      fixed(left, 0), " s left");
+  }
+  const double interval = width_ > 0 ? 0.2 : 5;
+  const bool is_due = done == total || step == 0 || seconds_since(last_shown_) >= interval;
+  if (!is_due || flow::env::rank() != 0) return;
+  last_shown_ = now;
+  has_shown_ = true;
   const std::string line = width_ > 0 ? in_place((task_.empty() ? "" : task_ + ' ') + text, done)
                                       : (task_.empty() ? "step " : task_ + ' ') + text + '\n';
   std::fputs(line.c_str(), stdout);
   std::fflush(stdout);
-  return rate;
 }
 
 // The cursor stays at the start of the line, so the next frame, or another text, covers this one.
@@ -77,7 +86,7 @@ std::string Progress::in_place(const std::string& text, int64_t done) const {
 }
 
 void Progress::finish() {
-  if (width_ > 0 && units_ > 0 && flow::env::rank() == 0) std::printf("\n");
+  if (width_ > 0 && has_shown_ && flow::env::rank() == 0) std::printf("\n");
 }
 
 StepLog::StepLog(const std::string& path) : path_(path), last_(Clock::now()) {

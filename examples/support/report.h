@@ -9,25 +9,28 @@
 
 namespace examples {
 
-// Rank 0 prints `unit`s (samples, tokens) per second, with the loss and the remaining time.
+// Rank 0 prints the loss, and from the second step on `unit`s (samples, tokens) per second and the
+// remaining time. The first step is not counted in the rate, because it compiles.
 class Progress {
  public:
-  // `task` begins each line; training needs no name.
+  // `task` begins each line and shows the mean of its losses; training needs no name and shows a
+  // moving average.
   Progress(int64_t steps, std::string unit, std::string task = "");
-  // Call this after step number `step` (from 0), which processed `count` units. Returns the units
-  // per second so far.
-  double update(int64_t step, double loss, int64_t count);
+  // Call this after step number `step` (from 0), which processed `count` units.
+  void update(int64_t step, double loss, int64_t count);
   void finish();
 
  private:
+  double smoothed(int64_t step, double loss) const;
   std::string in_place(const std::string& text, int64_t done) const;
 
   int64_t steps_;
   std::string unit_, task_;
   int64_t width_;  // of the terminal; 0: none
   std::chrono::steady_clock::time_point start_, last_shown_;
-  int64_t units_ = 0;
-  double smoothed_loss_ = 0;
+  bool has_shown_ = false;
+  int64_t units_ = 0;  // since start_
+  double loss_ = 0;    // smoothed
 };
 
 // The shortest decimal form that reads back as the same number.

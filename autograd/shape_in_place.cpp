@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "core/view_link.h"
+#include "ops/named_errors.h"
 #include "ops/shape/view.h"
 
 namespace flow {
@@ -75,31 +76,35 @@ const Tensor& become(const TensorArg& x, const Tensor& view, const char* name) {
   return x;
 }
 
+// Turns x into the view of it that view() returns.
+template <class View>
+const Tensor& turn_into(const char* name, const TensorArg& x, const View& view) {
+  return ops::named(name, x.site(), [&]() -> const Tensor& {
+    x->make_strided();
+    return become(x, view(), name);
+  });
+}
+
 }  // namespace
 
 const Tensor& squeeze_(const TensorArg& x) {
-  x->make_strided();
-  return become(x, squeeze(x), "squeeze_");
+  return turn_into("squeeze_", x, [&] { return squeeze(x); });
 }
 
 const Tensor& squeeze_(const TensorArg& x, int64_t dim) {
-  x->make_strided();
-  return become(x, squeeze(x, dim), "squeeze_");
+  return turn_into("squeeze_", x, [&] { return squeeze(x, dim); });
 }
 
 const Tensor& unsqueeze_(const TensorArg& x, int64_t dim) {
-  x->make_strided();
-  return become(x, unsqueeze(x, dim), "unsqueeze_");
+  return turn_into("unsqueeze_", x, [&] { return unsqueeze(x, dim); });
 }
 
 const Tensor& transpose_(const TensorArg& x, int64_t dim0, int64_t dim1) {
-  x->make_strided();
-  return become(x, transpose(x, dim0, dim1), "transpose_");
+  return turn_into("transpose_", x, [&] { return transpose(x, dim0, dim1); });
 }
 
 const Tensor& t_(const TensorArg& x) {
-  x->make_strided();
-  return become(x, t(x), "t_");
+  return turn_into("t_", x, [&] { return t(x); });
 }
 
 const Tensor& InPlaceMethods::squeeze_(Site site) const {

@@ -104,14 +104,16 @@ void dispatch_promoted_in_place(const OpDef& op, const TensorArg& a, const Tenso
     });
     return;
   }
-  if (a->dtype() == dtype && b->dtype() == dtype) [[likely]] {
-    dispatch_in_place(op, {&a.tensor(), &b.tensor()}, attrs, b.site());
-  } else if (a->dtype() == dtype) {
-    const Tensor right = cast(b, dtype);
-    dispatch_in_place(op, {&a.tensor(), &right}, attrs, b.site());
-  } else {
-    a->copy_(TensorArg(internal::dispatch_promoted(op, a, b, attrs, promotion), b.site()));
-  }
+  named_in_place(op, b.site(), [&] {
+    if (a->dtype() == dtype && b->dtype() == dtype) [[likely]] {
+      dispatch_in_place(op, {&a.tensor(), &b.tensor()}, attrs, b.site());
+    } else if (a->dtype() == dtype) {
+      const Tensor right = cast(b, dtype);
+      dispatch_in_place(op, {&a.tensor(), &right}, attrs, b.site());
+    } else {
+      a->copy_(TensorArg(internal::dispatch_promoted(op, a, b, attrs, promotion), b.site()));
+    }
+  });
 }
 
 void dispatch_scalar_in_place(const OpDef& op, const Tensor& x, const Scalar& value, Site site,
@@ -119,7 +121,7 @@ void dispatch_scalar_in_place(const OpDef& op, const Tensor& x, const Scalar& va
   const ScalarAttrs attrs{value};
   const DType dtype = apply(promotion, promote(x.dtype(), value));
   if (!fits(dtype, x.dtype())) throw_unfit(in_place_name(op), dtype, x.dtype(), site);
-  dispatch_in_place(op, {&x}, &attrs, site);
+  named_in_place(op, site, [&] { dispatch_in_place(op, {&x}, &attrs, site); });
 }
 
 }  // namespace flow::ops

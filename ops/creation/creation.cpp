@@ -134,9 +134,12 @@ using ops::LayoutAttrs;
 
 Tensor make_full(const Shape& shape, const Scalar& value, DType dtype, const TensorOptions& options,
                  const char* op, Site site) {
-  const LayoutAttrs layout = ops::resolve_layout(shape, dtype, options, op);
-  ops::check_fill_value(layout.dtype, value, op, site);
-  return ops::with_grad(dispatch(ops::kFull, {}, ops::FullAttrs{layout, value}, site), options, op);
+  return ops::named(op, site, [&]() -> Tensor {
+    const LayoutAttrs layout = ops::resolve_layout(shape, dtype, options, op);
+    ops::check_fill_value(layout.dtype, value, op, site);
+    return ops::with_grad(dispatch(ops::kFull, {}, ops::FullAttrs{layout, value}, site), options,
+                          op);
+  });
 }
 
 DType dtype_of_category(const Scalar& value) {
@@ -301,7 +304,7 @@ Tensor tensor(const TensorLiteral& values, const TensorOptions& options, Site si
 // ---- from a shape
 
 Tensor empty(const Shape& shape, const TensorOptions& options, Site site) {
-  return ops::located(site, [&]() -> Tensor {
+  return ops::named("empty", site, [&]() -> Tensor {
     const LayoutAttrs layout = ops::resolve_layout(shape, default_dtype(), options, "empty");
     return ops::with_grad(dispatch(ops::kEmpty, {}, layout, site), options, "empty");
   });
@@ -372,7 +375,7 @@ Tensor eye(int64_t n, const TensorOptions& options, Site site) {
 }
 
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options, Site site) {
-  return ops::located(site, [&]() -> Tensor {
+  return ops::named("eye", site, [&]() -> Tensor {
     const LayoutAttrs layout = ops::resolve_layout({n, m}, default_dtype(), options, "eye");
     return ops::with_grad(dispatch(ops::kEye, {}, layout, site), options, "eye");
   });
@@ -408,20 +411,31 @@ Tensor full_like(const TensorArg& x, const Scalar& value, const TensorOptions& o
 }
 
 Tensor new_empty(const TensorArg& x, const Shape& shape, const TensorOptions& options) {
-  return empty(shape, merge_like(x, shape, options), x.site());
+  return ops::named("new_empty", x.site(),
+                    [&] { return empty(shape, merge_like(x, shape, options), x.site()); });
 }
 
+namespace {
+
+Tensor filled_like(const char* name, const TensorArg& x, const Shape& shape, const Scalar& value,
+                   const TensorOptions& options) {
+  return ops::named(name, x.site(),
+                    [&] { return full(shape, value, merge_like(x, shape, options), x.site()); });
+}
+
+}  // namespace
+
 Tensor new_zeros(const TensorArg& x, const Shape& shape, const TensorOptions& options) {
-  return new_full(x, shape, 0, options);
+  return filled_like("new_zeros", x, shape, 0, options);
 }
 
 Tensor new_ones(const TensorArg& x, const Shape& shape, const TensorOptions& options) {
-  return new_full(x, shape, 1, options);
+  return filled_like("new_ones", x, shape, 1, options);
 }
 
 Tensor new_full(const TensorArg& x, const Shape& shape, const Scalar& value,
                 const TensorOptions& options) {
-  return full(shape, value, merge_like(x, shape, options), x.site());
+  return filled_like("new_full", x, shape, value, options);
 }
 
 Tensor new_tensor(const TensorArg& x, const TensorLiteral& values, const TensorOptions& options) {

@@ -28,11 +28,12 @@ void check_alpha(double alpha, const Tensor& a, const Tensor& b, const char* op,
 }
 
 const OpDef& rounded_division(const std::string& rounding_mode, const OpDef& trunc,
-                              const OpDef& floor) {
+                              const OpDef& floor, Site site) {
   if (rounding_mode == "trunc") return trunc;
   if (rounding_mode == "floor") return floor;
   throw InvalidArgument(
-      str("[div] rounding_mode is '", rounding_mode, "'; give trunc or floor, or leave it empty"));
+      str("[div] rounding_mode is '", rounding_mode, "'; give trunc or floor, or leave it empty"),
+      site);
 }
 
 void check_exponent(const Tensor& base, const Scalar& exponent, Site site) {
@@ -154,7 +155,7 @@ Tensor div(const TensorArg& a, const TensorArg& b) {
 Tensor div(const TensorArg& a, const TensorArg& b, const DivOptions& options) {
   if (options.rounding_mode.empty()) return div(a, b);
   const OpDef& op = ops::rounded_division(options.rounding_mode, ops::op_of<ops::TruncDivide>(),
-                                          ops::op_of<ops::FloorDivide>());
+                                          ops::op_of<ops::FloorDivide>(), a.site());
   return ops::named("div", a.site(), [&] { return dispatch_promoted(op, a, b); });
 }
 
@@ -166,7 +167,7 @@ Tensor div(const TensorArg& a, const Scalar& b, const DivOptions& options) {
   if (options.rounding_mode.empty()) return div(a, b);
   const OpDef& op =
       ops::rounded_division(options.rounding_mode, ops::op_of<ops::TruncDivideNumber>(),
-                            ops::op_of<ops::FloorDivideNumber>());
+                            ops::op_of<ops::FloorDivideNumber>(), a.site());
   return ops::named("div", a.site(), [&] { return dispatch_scalar(op, a, b); });
 }
 

@@ -30,7 +30,7 @@ Tensor trunc_divide(const TensorArg& a, const Scalar& b);
 void check_alpha(double alpha, const Tensor& a, const Tensor& b, const char* op, Site site);
 // Returns the op that the rounding mode names. Throws InvalidArgument for any other word.
 const OpDef& rounded_division(const std::string& rounding_mode, const OpDef& trunc,
-                              const OpDef& floor);
+                              const OpDef& floor, Site site);
 [[noreturn]] void throw_division_by_zero();
 // Throws InvalidArgument for a negative power of integers.
 void check_exponent(const Tensor& base, const Scalar& exponent, Site site);

@@ -120,7 +120,7 @@ const Tensor& sub_(const TensorArg& x, const TensorArg& b, const AddOptions& opt
 const Tensor& div_(const TensorArg& x, const TensorArg& b, const DivOptions& options) {
   if (options.rounding_mode.empty()) return x->div_(b);
   const OpDef& op = ops::rounded_division(options.rounding_mode, ops::op_of<ops::TruncDivide>(),
-                                          ops::op_of<ops::FloorDivide>());
+                                          ops::op_of<ops::FloorDivide>(), x.site());
   return ops::named("div_", x.site(), [&]() -> const Tensor& { return run_in_place(op, x, b); });
 }
 
@@ -128,7 +128,7 @@ const Tensor& div_(const TensorArg& x, const Scalar& b, const DivOptions& option
   if (options.rounding_mode.empty()) return x->div_(b, x.site());
   const OpDef& op =
       ops::rounded_division(options.rounding_mode, ops::op_of<ops::TruncDivideNumber>(),
-                            ops::op_of<ops::FloorDivideNumber>());
+                            ops::op_of<ops::FloorDivideNumber>(), x.site());
   return ops::named("div_", x.site(), [&]() -> const Tensor& { return run_in_place(op, x, b); });
 }
 
@@ -142,11 +142,13 @@ const Tensor& pow_(const TensorArg& x, const Scalar& exponent) {
 }
 
 const Tensor& clamp_min_(const TensorArg& x, const Scalar& min) {
-  return clamp_(x, {.min = min});
+  return ops::named("clamp_min_", x.site(),
+                    [&]() -> const Tensor& { return clamp_(x, {.min = min}); });
 }
 
 const Tensor& clamp_max_(const TensorArg& x, const Scalar& max) {
-  return clamp_(x, {.max = max});
+  return ops::named("clamp_max_", x.site(),
+                    [&]() -> const Tensor& { return clamp_(x, {.max = max}); });
 }
 
 const Tensor& InPlaceMethods::neg_(Site site) const {

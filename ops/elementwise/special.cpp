@@ -147,8 +147,13 @@ Tensor ndtri(const TensorArg& p) { return ops::run<ops::Ndtri>(p); }
 Tensor xlog1py(const TensorArg& a, const TensorArg& b) { return ops::run<ops::Xlog1py>(a, b); }
 Tensor gammainc(const TensorArg& a, const TensorArg& x) { return ops::run<ops::Gammainc>(a, x); }
 Tensor gammaincc(const TensorArg& a, const TensorArg& x) { return ops::run<ops::Gammaincc>(a, x); }
-Tensor igamma(const TensorArg& a, const TensorArg& x) { return gammainc(a, x); }
-Tensor igammac(const TensorArg& a, const TensorArg& x) { return gammaincc(a, x); }
+Tensor igamma(const TensorArg& a, const TensorArg& x) {
+  return ops::named("igamma", x.site(), [&] { return gammainc(a, x); });
+}
+
+Tensor igammac(const TensorArg& a, const TensorArg& x) {
+  return ops::named("igammac", x.site(), [&] { return gammaincc(a, x); });
+}
 Tensor zeta(const TensorArg& s, const TensorArg& q) { return ops::run<ops::Zeta>(s, q); }
 Tensor gcd(const TensorArg& a, const TensorArg& b) { return ops::run<ops::Gcd>(a, b); }
 Tensor lcm(const TensorArg& a, const TensorArg& b) { return ops::run<ops::Lcm>(a, b); }

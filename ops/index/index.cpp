@@ -440,14 +440,16 @@ Site site_of(std::span<const IndexArg> list, Site fallback) {
 }
 
 Tensor index_by(const Tensor& x, std::span<const IndexArg> list, Site site) {
-  const ParsedIndex parsed = parse(x, list);
-  if (!parsed.indices.empty()) {
-    const Tensor y = pick({parsed.view, site}, parsed.dims, parsed.indices);
-    return move_dims({y, site}, picked_position(parsed.dims), parsed.position,
-                     parsed.indices.front().dim());
-  }
-  // Returns a new view even if nothing was sliced.
-  return parsed.view.is_same(x) ? reshape({x, site}, x.shape()) : parsed.view;
+  return located(site, [&]() -> Tensor {
+    const ParsedIndex parsed = parse(x, list);
+    if (!parsed.indices.empty()) {
+      const Tensor y = pick({parsed.view, site}, parsed.dims, parsed.indices);
+      return move_dims({y, site}, picked_position(parsed.dims), parsed.position,
+                       parsed.indices.front().dim());
+    }
+    // Returns a new view even if nothing was sliced.
+    return parsed.view.is_same(x) ? reshape({x, site}, x.shape()) : parsed.view;
+  });
 }
 
 // parsed.view[indices] = values, of the shape and dtype that takes.
@@ -521,7 +523,8 @@ Tensor index_put(const TensorArg& x, const IndexList& indices, const TensorArg& 
 
 const Tensor& index_put_(const Tensor& x, const IndexList& indices, const TensorArg& values,
                          const IndexPutOptions& options) {
-  ops::put(x, indices, values, options.accumulate, values.site());
+  ops::located(values.site(),
+               [&] { ops::put(x, indices, values, options.accumulate, values.site()); });
   return x;
 }
 

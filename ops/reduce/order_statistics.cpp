@@ -136,9 +136,11 @@ void register_order_statistics(OpTable& table) {
 namespace {
 
 ValuesIndices choose(const OpDef& op, const TensorArg& x, int64_t k, int64_t dim, bool keepdim) {
-  const RankAttrs attrs{k, normalize_dim(dim, x->dim(), op.name), keepdim};
-  std::array<Tensor, 2> outputs = dispatch_multi<2>(op, {&x.tensor()}, attrs, x.site());
-  return {std::move(outputs[0]), std::move(outputs[1])};
+  return located(x.site(), [&]() -> ValuesIndices {
+    const RankAttrs attrs{k, normalize_dim(dim, x->dim(), op.name), keepdim};
+    std::array<Tensor, 2> outputs = dispatch_multi<2>(op, {&x.tensor()}, attrs, x.site());
+    return {std::move(outputs[0]), std::move(outputs[1])};
+  });
 }
 
 // Combines both neighbours of a rank as `interpolation` says; `weight` is the weight of the upper

@@ -301,13 +301,15 @@ namespace {
 
 template <class Row>
 Tensor reduce(const TensorArg& x, const Ints& dims, const ReduceOptions& options) {
-  const OpDef& op = reduction_of<Row>();
-  const ReduceAttrs attrs{reduction_dims(dims, x->dim(), op.name), options.keepdim};
-  if (!options.dtype) [[likely]]
-    return dispatch(op, {&x.tensor()}, attrs, x.site());
-  const Tensor wide = cast(x, *options.dtype);
-  const Tensor y = dispatch(op, {&wide}, attrs, x.site());
-  return cast({y, x.site()}, *options.dtype);
+  return located(x.site(), [&]() -> Tensor {
+    const OpDef& op = reduction_of<Row>();
+    const ReduceAttrs attrs{reduction_dims(dims, x->dim(), op.name), options.keepdim};
+    if (!options.dtype) [[likely]]
+      return dispatch(op, {&x.tensor()}, attrs, x.site());
+    const Tensor wide = cast(x, *options.dtype);
+    const Tensor y = dispatch(op, {&wide}, attrs, x.site());
+    return cast({y, x.site()}, *options.dtype);
+  });
 }
 
 }  // namespace

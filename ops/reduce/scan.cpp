@@ -240,9 +240,11 @@ Tensor cumprod(const TensorArg& x, int64_t dim, const ScanOptions& options) {
 namespace {
 
 ValuesIndices running_extrema(const OpDef& op, const TensorArg& x, int64_t dim) {
-  const ops::CumprodAttrs attrs{normalize_dim(dim, x->dim(), op.name)};
-  std::array<Tensor, 2> outputs = dispatch_multi<2>(op, {&x.tensor()}, attrs, x.site());
-  return {std::move(outputs[0]), std::move(outputs[1])};
+  return ops::located(x.site(), [&]() -> ValuesIndices {
+    const ops::CumprodAttrs attrs{normalize_dim(dim, x->dim(), op.name)};
+    std::array<Tensor, 2> outputs = dispatch_multi<2>(op, {&x.tensor()}, attrs, x.site());
+    return {std::move(outputs[0]), std::move(outputs[1])};
+  });
 }
 
 }  // namespace

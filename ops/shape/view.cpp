@@ -286,7 +286,7 @@ Tensor reshape(const TensorArg& x, const Shape& shape) {
 }
 
 Tensor view(const TensorArg& x, const Shape& shape) {
-  return ops::located(x.site(), [&]() -> Tensor {
+  return ops::named("view", x.site(), [&]() -> Tensor {
     const Shape filled = ops::fill_in_shape(x, shape, "view");
     ViewSpec spec;
     const TensorMeta& meta = x->meta();

@@ -1,5 +1,8 @@
 // The op cases that make_op_golden.py computed, through the bindings of flow-conform.
+#include <map>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -130,6 +133,39 @@ TEST_F(OpParity, GraphsOfGlobalTensorsInRandomLayoutsGiveTheSame) {
         if (has_results(spec) && !is_untraced(spec)) check(spec);
       }
     });
+  }
+}
+
+// What a user calls to run the op of a case.
+std::string called(const std::string& op) {
+  static const std::map<std::string, std::string> names = {
+      {"bce", "binary_cross_entropy"},
+      {"bce_with_logits", "binary_cross_entropy_with_logits"},
+      {"fft_abs", "abs"},
+      {"fft_mul", "mul"},
+      {"linalg_norm", "norm"},
+      {"rsub", "sub"},
+      {"sdpa", "scaled_dot_product_attention"},
+      {"slice", "index"},
+      {"unfold_dim", "unfold"}};
+  const auto found = names.find(op);
+  if (found != names.end()) return found->second;
+  return op.starts_with("linalg_") ? op.substr(7) : op;
+}
+
+// The line of a binding of flow-conform stands for the line of a user.
+TEST_F(OpParity, RaisesWithTheLineAndTheNameOfTheCall) {
+  for (const Json& spec : spec_["cases"]) {
+    if (!spec.value("error", false) || spec.contains("differs")) continue;
+    try {
+      conform::run_case(options_, table_, spec, tensors_of(spec["id"]));
+    } catch (const InvalidArgument& error) {
+      EXPECT_TRUE(std::string_view(error.site().file()).find("flow_conform/") !=
+                  std::string_view::npos)
+          << spec["id"] << ": " << error.what();
+      EXPECT_TRUE(error.message().starts_with('[' + called(spec["op"]) + "] "))
+          << spec["id"] << ": " << error.what();
+    }
   }
 }
 

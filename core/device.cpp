@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "core/dtype.h"
 #include "core/error.h"
 
 namespace flow {
@@ -9,6 +10,15 @@ namespace flow {
 DeviceType parse_device_type(std::string_view name) {
   if (name == "cpu") return DeviceType::kCpu;
   if (name == "cuda" || name == "gpu") return DeviceType::kCuda;
+  for (int i = 0; i < kNumDTypes; ++i) {
+    if (name != dtype_name(static_cast<DType>(i))) continue;
+    throw InvalidArgument(str("[device] '", name, "' is a dtype, not a device; give flow::", name));
+  }
+  if (name.starts_with("complex")) {
+    throw InvalidArgument(str("[device] '", name,
+                              "' is no device, and flow has no complex dtypes; ",
+                              "keep real and imaginary parts in a last dim of size 2"));
+  }
   throw InvalidArgument(str("[device] unknown device type '", name, "'; use cpu or cuda"));
 }
 

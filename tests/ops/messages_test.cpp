@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 
 namespace flow {
 namespace {
@@ -553,6 +554,14 @@ TEST(Messages, NameTheFunctionOfWindows) {
 
 TEST(Messages, NameTheFunctionOfALayer) {
   expect_named(layers());
+}
+
+TEST(Messages, ADtypeIsNoDevice) {
+  EXPECT_EQ(message_of([] { m23().to("int16"); }),
+            "[device] 'int16' is a dtype, not a device; give flow::int16");
+  EXPECT_EQ(message_of([] { m23().to("complex64"); }),
+            "[device] 'complex64' is no device, and flow has no complex dtypes; keep real and "
+            "imaginary parts in a last dim of size 2");
 }
 
 }  // namespace

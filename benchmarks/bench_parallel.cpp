@@ -8,7 +8,7 @@
 //
 // `redistributions` and `received_kib` are those of a step on rank 0. `bound` is the ratio that
 // traffic alone would leave: each redistribution takes its best time in this run, nothing overlaps,
-// and all work is divided.
+// and all work is divided. A row `/graph/blocking` is a compiled step that waits for each transfer.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -37,6 +37,7 @@ struct Layout {
   flow::nn::SbpPatterns model = {};
   int64_t batch = flow::bench::kGptCharBatch;
   bool is_compiled = false;
+  bool overlaps = true;  // transfers with work, in a compiled step
 };
 
 std::vector<Layout> layouts() {
@@ -62,6 +63,9 @@ std::vector<Layout> layouts() {
     compiled.name += "/graph";
     compiled.is_compiled = true;
     all.push_back(compiled);
+    compiled.name += "/blocking";
+    compiled.overlaps = false;
+    all.push_back(compiled);
   }
   return all;
 }
@@ -69,8 +73,9 @@ std::vector<Layout> layouts() {
 struct Step : flow::nn::Graph<Step> {
   flow::models::Gpt model;
 
-  Step(flow::models::Gpt m, flow::optim::AdamW& optimizer) : model(std::move(m)) {
+  Step(flow::models::Gpt m, flow::optim::AdamW& optimizer, bool overlaps) : model(std::move(m)) {
     add_optimizer(optimizer);
+    config().set_overlap({.enabled = overlaps});
   }
 
   Tensor build(const Tensor& tokens, const Tensor& targets) {
@@ -95,7 +100,7 @@ class Training {
     };
     tokens_ = draw();
     targets_ = draw();
-    if (layout.is_compiled) graph_ = std::make_unique<Step>(model_, *optimizer_);
+    if (layout.is_compiled) graph_ = std::make_unique<Step>(model_, *optimizer_, layout.overlaps);
     for (int i = 0; i < 2; ++i)  // in the second step the optimizer has its state
       step();
   }

@@ -232,6 +232,10 @@ const CompiledGraph& GraphBase::last_plan(const char* function) const {
       str("[graph] ", function, "() needs a plan; call the graph or its compile() first"));
 }
 
+std::string GraphBase::summary() const {
+  return last_plan("summary").summary();
+}
+
 std::string GraphBase::explain() const {
   return last_plan("explain").explain();
 }

@@ -66,8 +66,9 @@ class GraphBase {
   GraphBase(const GraphBase&) = delete;
   GraphBase& operator=(const GraphBase&) = delete;
 
-  // CompiledGraph::explain() and dump() of the plan that was used last. Throw InvalidArgument if
-  // there is none.
+  // CompiledGraph::summary(), explain() and dump() of the plan that was used last. Throw
+  // InvalidArgument if there is none.
+  std::string summary() const;
   std::string explain() const;
   void dump(const std::string& folder) const;
 

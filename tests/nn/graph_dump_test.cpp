@@ -13,6 +13,7 @@
 #include "graph/run/compiled_step.h"
 #include "nn/file.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -62,6 +63,8 @@ TEST(GraphExplain, ListsPassesAndRedistributionsWithLinesAndCosts) {
     optim::SGD optimizer(model.parameters(), {.lr = 0.1});
     Train graph(model, optimizer);
     EXPECT_THROW(graph.explain(), InvalidArgument);
+    EXPECT_EQ(message_of([&] { static_cast<void>(graph.summary()); }),
+              "[graph] summary() needs a plan; call the graph or its compile() first");
     EXPECT_THROW(graph.dump("nowhere"), InvalidArgument);
     const TensorOptions rows{.placement = kPair, .sbp = sbp::split(0)};
     graph(randn({8, 6}, rows),
@@ -83,6 +86,7 @@ TEST(GraphExplain, SaysThatNothingIsRedistributed) {
       graph.compile(randn({8, 6}), randint(0, 4, {8}, {.dtype = int64}));
   EXPECT_TRUE(has(plan.explain(), "rank 0 redistributes nothing"));
   EXPECT_TRUE(has(plan.explain(), "bubble")) << plan.explain();
+  EXPECT_EQ(graph.summary(), plan.summary());
 }
 
 TEST(GraphDump, WritesTheStepAfterEachPassThatChangedIt) {

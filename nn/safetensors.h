@@ -20,8 +20,9 @@ void save_safetensors(const std::string& path, const StateDict& tensors,
                       const Metadata& metadata = {});
 
 // Reads all tensors as local CPU tensors, and the metadata if `metadata` is not null. The file is
-// not trusted: the header, sizes, offsets and dtypes are checked before memory is allocated. Throws
-// IoError, naming the path and the defect.
+// not trusted: the header, sizes, offsets and dtypes are checked before memory is allocated.
+// Tensors of the format's dtypes that flow does not have (C64, F8_E4M3, U16 and others) are left
+// out, and a warning names them. Throws IoError, naming the path and the defect.
 StateDict load_safetensors(const std::string& path, Metadata* metadata = nullptr);
 
 }  // namespace flow::nn

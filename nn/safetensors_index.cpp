@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "nn/checked_json.h"
 
 namespace flow::nn {
@@ -17,16 +19,50 @@ using Json = nlohmann::json;
 constexpr const char* kMetadata = "__metadata__";
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the reference implementation's limit
 
-struct DTypeName {
-  DType dtype;
+struct FormatDType {
   std::string_view name;
+  uint64_t bits;
+  std::optional<DType> dtype = {};  // unset: flow does not have it
 };
 
-constexpr std::array kDTypes = {DTypeName{bool_, "BOOL"},  DTypeName{uint8, "U8"},
-                                DTypeName{int8, "I8"},     DTypeName{int16, "I16"},
-                                DTypeName{int32, "I32"},   DTypeName{int64, "I64"},
-                                DTypeName{float16, "F16"}, DTypeName{bfloat16, "BF16"},
-                                DTypeName{float32, "F32"}, DTypeName{float64, "F64"}};
+// The dtypes of the format (safetensors 0.6).
+constexpr std::array kDTypes = {FormatDType{"BOOL", 8, bool_},
+                                FormatDType{"U8", 8, uint8},
+                                FormatDType{"I8", 8, int8},
+                                FormatDType{"I16", 16, int16},
+                                FormatDType{"I32", 32, int32},
+                                FormatDType{"I64", 64, int64},
+                                FormatDType{"F16", 16, float16},
+                                FormatDType{"BF16", 16, bfloat16},
+                                FormatDType{"F32", 32, float32},
+                                FormatDType{"F64", 64, float64},
+                                FormatDType{"U16", 16},
+                                FormatDType{"U32", 32},
+                                FormatDType{"U64", 64},
+                                FormatDType{"C64", 64},
+                                FormatDType{"F4", 4},
+                                FormatDType{"F6_E2M3", 6},
+                                FormatDType{"F6_E3M2", 6},
+                                FormatDType{"F8_E5M2", 8},
+                                FormatDType{"F8_E4M3", 8},
+                                FormatDType{"F8_E8M0", 8},
+                                FormatDType{"F8_E4M3FNUZ", 8},
+                                FormatDType{"F8_E5M2FNUZ", 8}};
+
+const FormatDType* find_dtype(std::string_view name) {
+  const auto* const found = std::find_if(kDTypes.begin(), kDTypes.end(),
+                                         [&](const FormatDType& d) { return d.name == name; });
+  return found == kDTypes.end() ? nullptr : found;
+}
+
+// "b (C64), c (U16)", of at most five tensors.
+std::string list_of(const std::vector<std::string>& left_out) {
+  constexpr size_t kMost = 5;
+  std::string text;
+  for (size_t i = 0; i < std::min(left_out.size(), kMost); ++i)
+    text += (i == 0 ? "" : ", ") + left_out[i];
+  return left_out.size() <= kMost ? text : str(text, " and ", left_out.size() - kMost, " more");
+}
 
 using Entry = SafetensorsEntry;
 
@@ -50,6 +86,7 @@ class IndexReader {
     data_bytes_ = file_.size() - 8 - length;
     parse(text, metadata);
     check_layout();
+    leave_out();
     for (Entry& entry : entries_) {
       entry.begin += 8 + length;
       entry.end += 8 + length;
@@ -92,7 +129,7 @@ class IndexReader {
     return value.get<uint64_t>();
   }
 
-  Entry parse_entry(const std::string& name, const Json& value) const {
+  Entry parse_entry(const std::string& name, const Json& value) {
     if (!value.is_object() || value.size() != 3 || !value.contains("dtype") ||
         !value.contains("shape") || !value.contains("data_offsets") ||
         !value["dtype"].is_string() || !value["shape"].is_array() ||
@@ -102,26 +139,33 @@ class IndexReader {
     Entry entry;
     entry.name = name;
     const auto dtype_text = value["dtype"].get<std::string>();
-    const std::optional<DType> dtype = dtype_of_safetensors(dtype_text);
-    if (!dtype) fail(str("tensor ", name, " has an unknown dtype ", dtype_text));
-    entry.dtype = *dtype;
+    const FormatDType* const dtype = find_dtype(dtype_text);
+    if (dtype == nullptr) fail(str("tensor ", name, " has an unknown dtype ", dtype_text));
+    if (dtype->dtype) {
+      entry.dtype = *dtype->dtype;
+    } else {
+      left_out_.emplace(name, dtype->name);
+    }
     entry.begin = unsigned_number(value["data_offsets"][0], name);
     entry.end = unsigned_number(value["data_offsets"][1], name);
     if (value["shape"].size() > kMaxDims) {
       fail(str("tensor ", name, " has ", value["shape"].size(), " dims, but at most ", kMaxDims,
                " are supported"));
     }
-    uint64_t bytes = dtype_size(entry.dtype);
+    uint64_t bits = dtype->bits;
     for (const Json& size_value : value["shape"]) {
       const uint64_t size = unsigned_number(size_value, name);
-      if (__builtin_mul_overflow(bytes, size, &bytes) || size > (uint64_t{1} << 62)) {
+      if (__builtin_mul_overflow(bits, size, &bits) || size > (uint64_t{1} << 62)) {
         fail(str("tensor ", name, " has a shape whose size overflows"));
       }
       entry.shape.push_back(static_cast<int64_t>(size));
     }
-    if (entry.end < entry.begin || entry.end - entry.begin != bytes || entry.end > data_bytes_) {
-      fail(str("tensor ", name, " needs ", bytes, " bytes, but its data_offsets are [", entry.begin,
-               ", ", entry.end, ") in ", data_bytes_, " bytes of data"));
+    const uint64_t bytes = bits / 8;
+    if (bits % 8 != 0 || entry.end < entry.begin || entry.end - entry.begin != bytes ||
+        entry.end > data_bytes_) {
+      fail(str("tensor ", name, " needs ", bytes, " bytes", bits % 8 == 0 ? "" : " and a part",
+               ", but its data_offsets are [", entry.begin, ", ", entry.end, ") in ", data_bytes_,
+               " bytes of data"));
     }
     return entry;
   }
@@ -140,26 +184,37 @@ class IndexReader {
     if (next != data_bytes_) fail(str("the data ends at ", next, " of ", data_bytes_, " bytes"));
   }
 
+  // Removes the entries of dtypes that flow does not have.
+  void leave_out() {
+    if (left_out_.empty()) return;
+    std::erase_if(entries_, [&](const Entry& entry) { return left_out_.contains(entry.name); });
+    std::vector<std::string> names;
+    for (const auto& [name, dtype] : left_out_)
+      names.push_back(str(name, " (", dtype, ')'));
+    log_warning(str("[safetensors] ", path_, ": ", names.size(),
+                    names.size() == 1 ? " tensor is" : " tensors are",
+                    " left out, because flow does not have the dtype: ", list_of(names)));
+  }
+
   const std::string& path_;
   InputFile& file_;
   uint64_t data_bytes_ = 0;
   std::vector<Entry> entries_;
+  std::map<std::string, std::string_view> left_out_;  // dtypes by tensor
 };
 
 }  // namespace
 
 std::string_view safetensors_name(DType dtype) {
-  for (const DTypeName& entry : kDTypes) {
+  for (const FormatDType& entry : kDTypes) {
     if (entry.dtype == dtype) return entry.name;
   }
   return {};
 }
 
 std::optional<DType> dtype_of_safetensors(std::string_view name) {
-  for (const DTypeName& entry : kDTypes) {
-    if (entry.name == name) return entry.dtype;
-  }
-  return std::nullopt;
+  const FormatDType* const dtype = find_dtype(name);
+  return dtype == nullptr ? std::nullopt : dtype->dtype;
 }
 
 namespace {

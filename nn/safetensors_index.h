@@ -24,8 +24,9 @@ struct SafetensorsEntry {
   uint64_t end = 0;
 };
 
-// The entries in the order of their data, which fill the file from the header to its end. Throws
-// IoError as load_safetensors.
+// The entries in the order of their data, which fills the file from the header to its end; entries
+// of dtypes that flow does not have are left out with a warning. Throws IoError as
+// load_safetensors.
 std::vector<SafetensorsEntry> read_safetensors_index(const std::string& path,
                                                      Metadata* metadata = nullptr);
 // The same for an open file, whose path is for error texts.

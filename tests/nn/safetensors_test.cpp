@@ -111,6 +111,25 @@ TEST_F(Safetensors, BadHeadersAreRefused) {
       file_of(tensor_header("\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]"), 4)));
 }
 
+TEST_F(Safetensors, DtypesThatFlowLacksAreLeftOutWithAWarning) {
+  const std::string entries = R"("a":{"dtype":"F4","shape":[2],"data_offsets":[0,1]},)"
+                              R"("b":{"dtype":"C64","shape":[],"data_offsets":[1,9]},)"
+                              R"("c":{"dtype":"U8","shape":[3],"data_offsets":[9,12]})";
+
+  testing::internal::CaptureStderr();
+  const StateDict loaded = load_safetensors(file_of('{' + entries + '}', 12));
+  const std::string warning = testing::internal::GetCapturedStderr();
+
+  ASSERT_EQ(loaded.size(), 1U);
+  EXPECT_EQ(loaded.at("c").to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 1}));
+  EXPECT_NE(warning.find(path() + ": 2 tensors are left out, because flow does not have the dtype: "
+                                  "a (F4), b (C64)"),
+            std::string::npos)
+      << warning;
+  const std::string half = R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})";
+  EXPECT_THROW(load_safetensors(file_of(half, 1)), IoError) << "a size of 12 bits";
+}
+
 TEST_F(Safetensors, HugeHeaderLengthTakesNoMemory) {
   std::ofstream file(path(), std::ios::binary);
   const uint64_t length = uint64_t{1} << 62;

@@ -332,7 +332,15 @@ TEST(Flowrun, WrongCommandLinesAreRefused) {
     const JobResult job = run_job(flowrun(options, {"true"}));
     EXPECT_EQ(job.exit_code, 64) << options[0] << '\n' << job.output;
   }
-  EXPECT_EQ(run_job(flowrun({"-n", "2"}, {"./no_such_program"})).exit_code, 64);
+  for (const auto& [program, why] : std::vector<std::pair<std::string, std::string>>{
+           {"./no_such_program", "cannot find the program ./no_such_program"},
+           {"no_such_program", "cannot find the program no_such_program in PATH"},
+           {"/tmp", "/tmp is a folder, not a program"},
+           {"/etc/passwd", "the file /etc/passwd is not executable"}}) {
+    const JobResult job = run_job(flowrun({"-n", "2"}, {program}));
+    EXPECT_EQ(job.exit_code, 64) << job.output;
+    EXPECT_NE(job.output.find(why), std::string::npos) << job.output;
+  }
   EXPECT_EQ(run_job(flowrun({}, {"--help"})).exit_code, 0);
 }
 

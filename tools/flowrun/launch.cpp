@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -47,21 +48,37 @@ int64_t terminal_width_of_ranks(const Options& options) {
   return std::max<int64_t>(1, width - static_cast<int64_t>(prefix));
 }
 
+bool is_program(const std::string& path) {
+  return std::filesystem::is_regular_file(path) && access(path.c_str(), X_OK) == 0;
+}
+
 }  // namespace
 
 std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) {
-    return access(name.c_str(), X_OK) == 0 ? name : std::string();
-  }
+  if (name.find('/') != std::string::npos) return is_program(name) ? name : std::string();
   const char* path = std::getenv("PATH");
   std::string rest = path == nullptr ? "" : path;
   for (size_t colon = 0; colon != std::string::npos && !rest.empty();) {
     colon = rest.find(':');
     std::string candidate = rest.substr(0, colon) + '/' + name;
-    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+    if (is_program(candidate)) return candidate;
     rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
   }
   return {};
+}
+
+std::string why_not_found(const std::string& name) {
+  const bool is_path = name.find('/') != std::string::npos;
+  if (!is_path) {
+    const std::string here =
+        std::filesystem::exists(name) ? "; for the file here give ./" + name : "";
+    return "cannot find the program " + name + " in PATH" + here;
+  }
+  if (std::filesystem::is_directory(name)) return name + " is a folder, not a program";
+  if (std::filesystem::exists(name)) {
+    return "the file " + name + " is not executable; build a program, or run chmod +x " + name;
+  }
+  return "cannot find the program " + name;
 }
 
 std::vector<std::string> environment_of(const Options& options, const std::string& session) {

@@ -16,6 +16,8 @@ class Nodes;
 
 // The path of a program, found as a shell would find it. Empty if there is none.
 std::string find_program(const std::string& name);
+// What to tell the user about a name that find_program does not find.
+std::string why_not_found(const std::string& name);
 
 // Variables for this node's ranks, in addition to flowrun's own environment: "NAME=value".
 std::vector<std::string> environment_of(const Options& options, const std::string& session);

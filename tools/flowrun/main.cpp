@@ -143,7 +143,7 @@ int run_nodes(Options options) {
 
 int run(const Options& options) {
   if (flowrun::find_program(options.command[0]).empty()) {
-    throw JobError(flowrun::kUsage, "cannot find the program " + options.command[0]);
+    throw JobError(flowrun::kUsage, flowrun::why_not_found(options.command[0]));
   }
   if (!options.are_threads && flowrun::find_program("mpirun").empty()) {
     throw JobError(flowrun::kUsage,

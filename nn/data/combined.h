@@ -31,7 +31,7 @@ void check_equal_sizes(const std::vector<int64_t>& sizes);
 template <class Dataset>
 class ConcatDataset {
  public:
-  using Sample = typename Dataset::Sample;
+  using Sample = SampleOf<Dataset>;
 
   explicit ConcatDataset(std::vector<Dataset> datasets) : datasets_(std::move(datasets)) {
     for (const Dataset& dataset : datasets_)
@@ -61,7 +61,7 @@ class ConcatDataset {
 template <class... Datasets>
 class StackDataset {
  public:
-  using Sample = std::tuple<typename Datasets::Sample...>;
+  using Sample = std::tuple<SampleOf<Datasets>...>;
 
   explicit StackDataset(Datasets... datasets) : datasets_(std::move(datasets)...) {
     std::apply([](const auto&... each) { internal::check_equal_sizes({each.size()...}); },
@@ -76,7 +76,7 @@ class StackDataset {
   }
 
  private:
-  static_assert((std::is_same_v<typename Datasets::Sample, Tensor> && ...),
+  static_assert((std::is_same_v<SampleOf<Datasets>, Tensor> && ...),
                 "StackDataset takes datasets whose samples are single tensors");
   std::tuple<Datasets...> datasets_;
 };

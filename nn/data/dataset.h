@@ -1,12 +1,14 @@
 // Datasets of tensors, and datasets made from other datasets.
 //
-// A dataset has a type `Sample` (a tensor, or a pair, tuple or array of tensors), size() and
-// operator[](i). It may have batch(indices), which returns several samples at once, stacked along a
-// new first dim. Several threads may read a dataset at the same time. Copies share the data.
+// A dataset has size() and operator[](i), which returns a sample: a tensor, a number, or a pair,
+// tuple or array of these. It may name the type of its samples, `Sample`, and may have
+// batch(indices), which returns several samples at once, stacked along a new first dim. Several
+// threads may read a dataset at the same time. Copies share the data.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,29 @@
 #include "core/tensor.h"
 
 namespace flow::data {
+
+namespace internal {
+
+template <class Dataset>
+struct SampleType {
+  using Type = std::remove_cvref_t<decltype(std::declval<const Dataset&>()[int64_t{}])>;
+};
+
+template <class Dataset>
+
+requires requires {
+  typename Dataset::Sample;
+}
+
+struct SampleType<Dataset> {
+  using Type = typename Dataset::Sample;
+};
+
+}  // namespace internal
+
+// The type of a dataset's samples: its `Sample`, or else what operator[] returns.
+template <class Dataset>
+using SampleOf = typename internal::SampleType<Dataset>::Type;
 
 // Throws InvalidArgument unless 0 <= i < size.
 void check_sample(const char* dataset, int64_t i, int64_t size);
@@ -73,7 +98,7 @@ TensorDataset(const T&...) -> TensorDataset<sizeof...(T)>;
 template <class Dataset>
 class Subset {
  public:
-  using Sample = typename Dataset::Sample;
+  using Sample = SampleOf<Dataset>;
 
   Subset(Dataset dataset, std::vector<int64_t> indices)
       : dataset_(std::move(dataset)), indices_(std::move(indices)) {}
@@ -113,7 +138,7 @@ class Subset {
 template <class Dataset, class Transform>
 class Transformed {
  public:
-  using Sample = std::invoke_result_t<const Transform&, typename Dataset::Sample>;
+  using Sample = std::invoke_result_t<const Transform&, SampleOf<Dataset>>;
 
   Transformed(Dataset dataset, Transform transform)
       : dataset_(std::move(dataset)), transform_(std::move(transform)) {}

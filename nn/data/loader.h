@@ -15,6 +15,7 @@
 #include "core/sbp.h"
 #include "core/tensor.h"
 #include "nn/data/collate.h"
+#include "nn/data/dataset.h"
 #include "nn/data/sample_random.h"
 #include "nn/data/sampler.h"
 #include "nn/module.h"
@@ -112,7 +113,7 @@ class Prefetcher {
 template <class Dataset>
 class DataLoader {
  public:
-  using Batch = BatchOf<typename Dataset::Sample>;
+  using Batch = BatchOf<SampleOf<Dataset>>;
 
   // Throws InvalidArgument if the options are out of range or contradict each other.
   explicit DataLoader(Dataset dataset, const DataLoaderOptions& options = {})
@@ -197,7 +198,7 @@ class DataLoader {
       const internal::SampleRandomScope scope(transforms_, indices[0]);
       return dataset_.batch(indices);
     } else {
-      std::vector<typename Dataset::Sample> list;
+      std::vector<SampleOf<Dataset>> list;
       for (const int64_t i : indices) {
         const internal::SampleRandomScope scope(transforms_, i);
         list.push_back(dataset_[i]);

@@ -161,6 +161,28 @@ TEST(Collate, NumbersBecomeTensors) {
   EXPECT_EQ(data::collate(std::vector<uint8_t>{1, 2}).dtype(), uint8);
 }
 
+// A dataset need not name the type of its samples.
+struct Halves {
+  int64_t size() const { return 4; }
+
+  double operator[](int64_t i) const { return 0.5 * static_cast<double>(i); }
+};
+
+TEST(Collate, SamplesAreWhatTheDatasetReturns) {
+  const auto values = [](auto dataset) {
+    std::vector<double> all;
+    for (const Tensor& batch : data::DataLoader(dataset, {.batch_size = 2})) {
+      for (const double value : batch.to_vector<double>())
+        all.push_back(value);
+    }
+    return all;
+  };
+
+  EXPECT_EQ(values(Halves()), (std::vector<double>{0, 0.5, 1, 1.5}));
+  EXPECT_EQ(values(data::Subset(Halves(), {3, 1})), (std::vector<double>{1.5, 0.5}));
+  EXPECT_EQ(values(data::ConcatDataset(std::vector{Halves(), Halves()})).size(), 8U);
+}
+
 TEST(Collate, GlobalBatchesOfNumbersKeepTheirLayout) {
   run_ranks(2, [] {
     const Placement both("cpu", {0, 1});

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "core/calls/host_memory.h"
 #include "core/calls/substitution.h"
 #include "core/shared_draws.h"
 #include "core/view_link.h"
@@ -134,9 +135,12 @@ void run_substituted(const Call& call, Tensor* outputs) {
 // The one place that gives the errors of all ops their line and module path.
 void dispatch(Call& call, Tensor* outputs) {
   try {
-    if (Substitution::is_active()) [[unlikely]]
-      return run_substituted(call, outputs);
-    run_call(call, outputs);
+    in_host_memory([&] { return call.op.name; }, call.site,
+                   [&] {
+                     if (Substitution::is_active()) [[unlikely]]
+                       return run_substituted(call, outputs);
+                     run_call(call, outputs);
+                   });
   } catch (Error& error) {
     error.add_place(call.site);
     throw;

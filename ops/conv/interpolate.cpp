@@ -12,6 +12,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/index/index.h"
+#include "ops/named_errors.h"
 
 namespace flow {
 
@@ -120,8 +121,14 @@ std::optional<double> scale_of(const InterpolateOptions& options, int64_t dim) {
 int64_t output_size(const TensorArg& x, const InterpolateOptions& options, int64_t dim) {
   const int64_t in = x->shape()[dim];
   const std::optional<double> scale = scale_of(options, dim);
-  const int64_t out = scale ? static_cast<int64_t>(std::floor(static_cast<double>(in) * *scale))
-                            : pick(options.size, dim - 2);
+  constexpr double kMost = 1e18;  // a larger double may be no int64_t
+  const double scaled = scale ? std::floor(static_cast<double>(in) * *scale) : 0;
+  if (scaled > kMost) {
+    throw InvalidArgument(str("[interpolate] dim ", dim, " of size ", in, " would get size ",
+                              scaled, "; give a smaller scale_factor"),
+                          x.site());
+  }
+  const int64_t out = scale ? static_cast<int64_t>(scaled) : pick(options.size, dim - 2);
   if (in == 0 || out == 0) {
     throw InvalidArgument(str("[interpolate] dim ", dim, " of size ", in, " would get size ", out,
                               "; both must be positive"),
@@ -144,14 +151,8 @@ bool keeps_equal_sizes(Mode mode, bool antialias) {
   return mode == Mode::kLinear || antialias;
 }
 
-}  // namespace
-
-Tensor interpolate(const TensorArg& x, const InterpolateOptions& options) {
-  const bool averages = options.mode == "area" && x->dim() >= 3 && x->dim() <= 5;
-  const Mode mode = averages ? Mode::kLinear : parse_mode(x, options.mode);
-  check_options(x, options);
-  check_antialias(x, options);
-  if (averages) return averaged(x, options);
+// Resamples one spatial dim after the other, beginning with the last.
+Tensor resampled(const TensorArg& x, const InterpolateOptions& options, Mode mode) {
   Tensor y = x;
   for (int64_t dim = x->dim() - 1; dim >= 2; --dim) {
     const int64_t in = x->shape()[dim];
@@ -174,6 +175,18 @@ Tensor interpolate(const TensorArg& x, const InterpolateOptions& options) {
     y = sampled({y, x.site()}, axis);
   }
   return y.is_same(x) ? clone(x) : y;
+}
+
+}  // namespace
+
+Tensor interpolate(const TensorArg& x, const InterpolateOptions& options) {
+  const bool averages = options.mode == "area" && x->dim() >= 3 && x->dim() <= 5;
+  const Mode mode = averages ? Mode::kLinear : parse_mode(x, options.mode);
+  check_options(x, options);
+  check_antialias(x, options);
+  return ops::named("interpolate", x.site(), [&]() -> Tensor {
+    return averages ? averaged(x, options) : resampled(x, options, mode);
+  });
 }
 
 }  // namespace flow

@@ -25,6 +25,7 @@ int64_t clamped(const Axis& axis, int64_t i) {
 // In float, as PyTorch rounds positions.
 Tap nearest_tap(const Axis& axis, bool is_exact) {
   Tap tap;
+  tap.positions.reserve(static_cast<size_t>(axis.out));
   const auto step = static_cast<float>(axis.step);
   for (int64_t i = 0; i < axis.out; ++i) {
     const float at = (static_cast<float>(i) + (is_exact ? 0.5F : 0.0F)) * step;
@@ -33,8 +34,18 @@ Tap nearest_tap(const Axis& axis, bool is_exact) {
   return tap;
 }
 
+// Taps with room for all outputs.
+std::vector<Tap> empty_taps(const Axis& axis, size_t count) {
+  std::vector<Tap> taps(count);
+  for (Tap& tap : taps) {
+    tap.positions.reserve(static_cast<size_t>(axis.out));
+    tap.weights.reserve(static_cast<size_t>(axis.out));
+  }
+  return taps;
+}
+
 std::vector<Tap> linear_taps(const Axis& axis) {
-  std::vector<Tap> taps(2);
+  std::vector<Tap> taps = empty_taps(axis, 2);
   for (int64_t i = 0; i < axis.out; ++i) {
     const double at = std::max(0.0, position(axis, i));
     const auto left = static_cast<int64_t>(at);
@@ -56,7 +67,7 @@ double cubic_weight(double d) {
 }
 
 std::vector<Tap> cubic_taps(const Axis& axis) {
-  std::vector<Tap> taps(4);
+  std::vector<Tap> taps = empty_taps(axis, 4);
   for (int64_t i = 0; i < axis.out; ++i) {
     const double at = position(axis, i);
     const double left = std::floor(at);
@@ -105,12 +116,13 @@ Window smooth_window(const Axis& axis, int64_t i, Mode mode) {
 // An output with fewer taps than others repeats its last one with weight 0.
 std::vector<Tap> smooth_taps(const Axis& axis, Mode mode) {
   std::vector<Window> windows;
+  windows.reserve(static_cast<size_t>(axis.out));
   size_t most = 0;
   for (int64_t i = 0; i < axis.out; ++i) {
     windows.push_back(smooth_window(axis, i, mode));
     most = std::max(most, windows.back().weights.size());
   }
-  std::vector<Tap> taps(most);
+  std::vector<Tap> taps = empty_taps(axis, most);
   for (const Window& window : windows) {
     for (size_t k = 0; k < most; ++k) {
       const size_t at = std::min(k, window.weights.size() - 1);

@@ -46,6 +46,7 @@ struct Entry {
 std::vector<Entry> entries_of(const ResampleAttrs& attrs, bool is_transposed) {
   std::vector<Entry> entries;
   const std::vector<Tap> taps = taps_of(attrs);
+  entries.reserve(static_cast<size_t>(attrs.out) * taps.size());
   for (int64_t i = 0; i < attrs.out; ++i) {
     const auto at = static_cast<size_t>(i);
     for (const Tap& tap : taps) {

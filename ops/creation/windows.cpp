@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/special/bessel.h"
+#include "ops/named_errors.h"
 
 namespace flow {
 
@@ -29,12 +30,14 @@ Tensor window_of(const char* name, int64_t length, bool is_periodic, TensorOptio
                           site);
   }
   if (!options.dtype.has_value()) options.dtype = default_dtype();
-  // A single weight is 1, in the middle of a window of no width.
-  const auto steps = static_cast<double>(std::max<int64_t>(1, is_periodic ? length : length - 1));
-  std::vector<double> weights(static_cast<size_t>(length));
-  for (int64_t i = 0; i < length; ++i)
-    weights[static_cast<size_t>(i)] = length == 1 ? 1 : weight(static_cast<double>(i), steps);
-  return tensor(weights, {length}, options, site);
+  return ops::named(name, site, [&]() -> Tensor {
+    // A single weight is 1, in the middle of a window of no width.
+    const auto steps = static_cast<double>(std::max<int64_t>(1, is_periodic ? length : length - 1));
+    std::vector<double> weights(static_cast<size_t>(length));
+    for (int64_t i = 0; i < length; ++i)
+      weights[static_cast<size_t>(i)] = length == 1 ? 1 : weight(static_cast<double>(i), steps);
+    return tensor(weights, {length}, options, site);
+  });
 }
 
 Tensor bartlett_of(const char* name, int64_t length, bool is_periodic, const TensorOptions& options,

@@ -173,13 +173,18 @@ TensorOptions frequency_options(const char* function, int64_t n, double d, Tenso
   return options;
 }
 
-// Frequencies `numbers` divided by d n, which are computed in double.
-Tensor frequencies(std::vector<double> numbers, int64_t n, double d, const TensorOptions& options,
-                   Site site) {
-  for (double& number : numbers)
-    number /= d * static_cast<double>(n);
-  const Shape shape{static_cast<int64_t>(numbers.size())};
-  return tensor(numbers, shape, options, site);
+// The frequencies number(i) / (d n) of the places i < count, which are computed in double.
+template <class Number>
+Tensor frequencies(const char* function, int64_t count, int64_t n, double d,
+                   const TensorOptions& options, Site site, const Number& number) {
+  return ops::named(function, site, [&]() -> Tensor {
+    const TensorOptions layout = frequency_options(function, n, d, options, site);
+    std::vector<double> values(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i)
+      values[static_cast<size_t>(i)] =
+          static_cast<double>(number(i)) / (d * static_cast<double>(n));
+    return tensor(values, {count}, layout, site);
+  });
 }
 
 Tensor shifted(const char* function, const TensorArg& x, const ShiftOptions& options,
@@ -276,19 +281,12 @@ Tensor ihfft2(const TensorArg& x, const Fft2Options& options) {
 }
 
 Tensor fftfreq(int64_t n, double d, const TensorOptions& options, Site site) {
-  const TensorOptions layout = frequency_options("fftfreq", n, d, options, site);
-  std::vector<double> numbers;
-  for (int64_t i = 0; i < n; ++i)
-    numbers.push_back(static_cast<double>(i < (n + 1) / 2 ? i : i - n));
-  return frequencies(std::move(numbers), n, d, layout, site);
+  return frequencies("fftfreq", n, n, d, options, site,
+                     [n](int64_t i) { return i < n - n / 2 ? i : i - n; });
 }
 
 Tensor rfftfreq(int64_t n, double d, const TensorOptions& options, Site site) {
-  const TensorOptions layout = frequency_options("rfftfreq", n, d, options, site);
-  std::vector<double> numbers;
-  for (int64_t i = 0; i <= n / 2; ++i)
-    numbers.push_back(static_cast<double>(i));
-  return frequencies(std::move(numbers), n, d, layout, site);
+  return frequencies("rfftfreq", n / 2 + 1, n, d, options, site, [](int64_t i) { return i; });
 }
 
 Tensor fftshift(const TensorArg& x, const ShiftOptions& options) {

@@ -369,15 +369,10 @@ Tensor vander(const TensorArg& x, const VanderOptions& options) {
     }
     const DType dtype = is_floating(x->dtype()) ? x->dtype() : DType::kInt64;
     const Tensor column = unsqueeze({cast(x, dtype), site}, 1);
-    std::vector<Tensor> powers;
-    Tensor power = ones_like({column, site});
-    for (int64_t i = 0; i < count; ++i) {
-      powers.push_back(power);
-      power = mul({power, site}, column);
-    }
-    if (powers.empty()) return new_empty({column, site}, {x->numel(), 0});
-    if (!options.increasing) std::reverse(powers.begin(), powers.end());
-    return cat({powers, site}, 1);
+    if (count == 0) return new_empty({column, site}, {x->numel(), 0});
+    const Tensor factors = expand({column, site}, {x->numel(), count - 1});
+    const Tensor powers = cumprod(cat({ones_like(column), factors}, 1), 1);
+    return options.increasing ? powers : flip(powers, {1});
   });
 }
 

@@ -35,6 +35,10 @@ void throw_unfit(const std::string& form, DType result, DType target, Site site)
                         site);
 }
 
+Tensor widened(const TensorArg& x) {
+  return is_half(x->dtype()) ? cast(x, DType::kFloat32) : x.tensor();
+}
+
 DType result_dtype(const Tensor& a, const Tensor& b) {
   const DType left = a.dtype();
   const DType right = b.dtype();

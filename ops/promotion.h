@@ -24,6 +24,9 @@ struct ScalarAttrs {
 // floating) a tensor without dims does not raise the dtype.
 DType result_dtype(const Tensor& a, const Tensor& b);
 
+// x in float32 if its dtype has 16 bits, which hold neither squares nor quotients of tiny numbers.
+Tensor widened(const TensorArg& x);
+
 enum class Promotion {
   kPlain,
   kToFloating

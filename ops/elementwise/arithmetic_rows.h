@@ -28,6 +28,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/binary_facts.h"
 #include "ops/elementwise/binary_op.h"
+#include "ops/elementwise/cast.h"
 #include "ops/elementwise/in_place.h"
 #include "ops/elementwise/row_layouts.h"
 #include "ops/elementwise/special.h"
@@ -401,12 +402,16 @@ struct Atan2 {
   static constexpr BinaryFacts kFacts{.name = "atan2", .call = atan2, .takes = Takes::kPromoted,
                                       .reads = kReadsA | kReadsB, .a = kNonzero};
   template <class T> FLOW_HOST_DEVICE static T apply(T a, T b) { return std::atan2(a, b); }
-  static auto shared(const auto& in) {
-    const auto squares = square(in.a()) + square(in.b());
-    return masked_fill(div(in.dy(), squares), eq(squares, 0), 0);  // 0 at the origin
+  // da = dy b / h^2, db = -dy a / h^2 with h = hypot(a, b), and 0 at the origin. Squares of tiny
+  // numbers would underflow, so h divides twice.
+  static auto shared(const auto& in) { return hypot(widened(in.a()), widened(in.b())); }
+  static auto along(const auto& in, const auto& x) {
+    const auto& length = in.shared();
+    const auto share = div(mul(in.dy(), div(widened(x), length)), length);
+    return cast(masked_fill(share, eq(length, 0), 0), x.dtype());
   }
-  static auto da(const auto& in) { return mul(in.shared(), in.b()); }
-  static auto db(const auto& in) { return neg(mul(in.shared(), in.a())); }
+  static auto da(const auto& in) { return along(in, in.b()); }
+  static auto db(const auto& in) { return neg(along(in, in.a())); }
 };
 
 // da = dy y / a, 0 where a is 0; db = 0

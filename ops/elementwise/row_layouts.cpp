@@ -131,18 +131,6 @@ void sbp_rises_in_b(SbpContext& ctx) {
     ctx.add({kB, side}, {side});
 }
 
-void sbp_gammainc(SbpContext& ctx) {
-  elementwise_sbp(ctx);
-  ctx.add({kMin, kB}, {kMax});
-  ctx.add({kB, kMin}, {kMin});
-}
-
-void sbp_gammaincc(SbpContext& ctx) {
-  elementwise_sbp(ctx);
-  ctx.add({kMin, kB}, {kMin});
-  ctx.add({kB, kMin}, {kMax});
-}
-
 void sbp_lt(SbpContext& ctx) {
   add_order(ctx, false, true);
 }

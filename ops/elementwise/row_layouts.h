@@ -29,10 +29,6 @@ void sbp_minimum(SbpContext& ctx);
 void sbp_rises(SbpContext& ctx);
 void sbp_rises_in_a(SbpContext& ctx);
 void sbp_rises_in_b(SbpContext& ctx);
-// The incomplete gamma functions are NaN below 0. The lower one falls in the first argument and
-// rises in the second, the upper one does the reverse.
-void sbp_gammainc(SbpContext& ctx);
-void sbp_gammaincc(SbpContext& ctx);
 // "a < b" as 0 or 1 falls in a and rises in b; "a > b" does the reverse.
 void sbp_lt(SbpContext& ctx);
 void sbp_le(SbpContext& ctx);

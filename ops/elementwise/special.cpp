@@ -347,7 +347,10 @@ Tensor PointwiseMethods::logit(const LogitOptions& options, Site site) const {
 Tensor ldexp(const TensorArg& x, const TensorArg& exponent) {
   return ops::named("ldexp", x.site(), [&]() -> Tensor {
     const Tensor power = exp2(exponent);
-    return mul(x, {power, x.site()});
+    const Tensor y = mul(x, {power, x.site()});
+    // An integer exponent does not decide the dtype.
+    const bool keeps = is_floating(x->dtype()) && !is_floating(exponent->dtype());
+    return keeps ? cast({y, x.site()}, x->dtype()) : y;
   });
 }
 

@@ -14,6 +14,7 @@
 #include "ops/elementwise/unary_op.h"
 #include "ops/elementwise/where.h"
 #include "ops/named_errors.h"
+#include "ops/promotion.h"
 #include "ops/sbp_rules.h"
 
 namespace flow {
@@ -194,7 +195,7 @@ Tensor round(const TensorArg& x, const RoundOptions& options) {
   }
   const double power = std::pow(10.0, static_cast<double>(std::abs(options.decimals)));
   // 16 bits do not hold 1000 x.
-  const Tensor own = dtype_size(x->dtype()) == 2 ? cast(x, DType::kFloat32) : x.tensor();
+  const Tensor own = ops::widened(x);
   const TensorArg wide(own, x.site());
   const Tensor scaled = options.decimals > 0 ? mul(wide, power) : div(wide, power);
   const Tensor whole = round({scaled, x.site()});

@@ -27,16 +27,19 @@ Tensor cosine_similarity(const TensorArg& a, const TensorArg& b, const CosineOpt
       throw InvalidArgument(
           str("[cosine_similarity] eps is ", options.eps, "; give 0 or a positive number"), site);
     }
-    const DType dtype = ops::result_dtype(a, b);
+    const DType dtype = promote(a->dtype(), b->dtype());  // both have dims after broadcasting
     const Shape shape = broadcast_shapes(a->shape(), b->shape(), "cosine_similarity");
     const NormalizeOptions unit{.dim = options.dim, .eps = options.eps};
-    const auto direction = [&](const TensorArg& x) {
-      const Tensor own = ops::autocast({cast(x, dtype), site}, AutocastRule::kFloat32);
-      const Tensor wide = expand({own, site}, shape);
+    const auto promoted = [&](const TensorArg& x) {
+      return ops::autocast({cast(x, dtype), site}, AutocastRule::kFloat32);
+    };
+    const auto direction = [&](const Tensor& x) {
+      const Tensor wide = expand({ops::widened({x, site}), site}, shape);
       return normalize({wide, site}, unit);
     };
-    const Tensor products = mul({direction(a), site}, direction(b));
-    return sum({products, site}, options.dim);
+    const Tensor x = promoted(a), y = promoted(b);
+    const Tensor products = mul({direction(x), site}, direction(y));
+    return cast({sum({products, site}, options.dim), site}, x.dtype());
   });
 }
 

@@ -6,6 +6,7 @@
 #include "ops/elementwise/unary.h"
 #include "ops/named_errors.h"
 #include "ops/norm/softmax_op.h"
+#include "ops/promotion.h"
 #include "ops/reduce/extrema.h"
 #include "ops/reduce/reduce.h"
 
@@ -109,7 +110,7 @@ bool decompose_log_softmax(const DecomposeContext& ctx, const SbpContext& sbp, T
 
 // The maximum only keeps exp in range; its gradient cancels.
 SplitSoftmax split_softmax(const TensorArg& x, int64_t dim) {
-  const Tensor wide = is_half(x->dtype()) ? cast(x, DType::kFloat32) : x.tensor();
+  const Tensor wide = widened(x);
   SplitSoftmax pieces;
   pieces.max = amax(TensorArg(wide.detach(), x.site()), {dim}, {.keepdim = true});
   pieces.shifted = sub(TensorArg(wide, x.site()), pieces.max);

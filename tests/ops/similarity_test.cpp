@@ -57,5 +57,28 @@ TEST(Similarity, ZeroVectorsHaveFiniteGradients) {
   EXPECT_EQ(x.grad().to_vector<float>(), Floats({2, 2}));
 }
 
+TEST(Similarity, CosinePromotesAfterBroadcasting) {
+  const Tensor x = ones({3}, {.dtype = float16});
+
+  EXPECT_EQ(cosine_similarity(x, ones({}), {.dim = 0}).dtype(), float32);
+}
+
+// Values of PyTorch 2.15. The gradients of the quotients would be infinite in 16 bits.
+TEST(Similarity, CosineOfTinyNumbersOf16Bits) {
+  for (const DType dtype : {float16, bfloat16}) {
+    const TensorOptions options{.dtype = dtype, .requires_grad = true};
+    const Tensor x = tensor({3e-5, 0.0, 1e-5}, options);
+    const Tensor y = tensor({4e-5, 2e-5, -1e-5}, options);
+
+    const Tensor c = cosine_similarity(x, y, {.dim = 0});
+    c.backward(full({}, 1e-5, {.dtype = dtype}));
+
+    EXPECT_EQ(c.dtype(), dtype);
+    expect_values(c, {0.759}, 8e-3);
+    expect_values(x.grad(), {0.0483, 0.138, -0.145}, 4e-3);
+    expect_values(y.grad(), {0.0624, -0.0723, 0.105}, 4e-3);
+  }
+}
+
 }  // namespace
 }  // namespace flow

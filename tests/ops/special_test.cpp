@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
 #include "ops/creation/copy.h"
 #include "ops/creation/creation.h"
@@ -19,6 +20,31 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(Special, LdexpHasTheDtypeOfAFloatingNumber) {
+  const Tensor exponent = tensor({15, -2});
+
+  const Tensor y = ldexp(ones({2}, {.dtype = float16}), exponent);
+  EXPECT_EQ(y.dtype(), float16);
+  EXPECT_EQ(y.to_vector<double>(), (std::vector<double>{32768, 0.25}));
+  EXPECT_EQ(ldexp(exponent, exponent).dtype(), float32);
+}
+
+// Parts of a minimum are infinite on ranks that have none, and gammainc(inf, inf) is NaN.
+TEST(Special, IncompleteGammaOfInfinityInEveryLayout) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    const Tensor a = tensor({2.0, 3.0}).to_global(both, sbp::broadcast);
+    const Tensor x = tensor({kInfinity, 3.0}).to_global(both, sbp::broadcast);
+    for (const auto function : {gammainc, gammaincc}) {
+      const std::vector<double> wanted = function(a, x).full().to_vector<double>();
+      const Tensor of_a = function(a.to_global({.sbp = sbp::partial_min}), x);
+      const Tensor of_x = function(a, x.to_global({.sbp = sbp::partial_min}));
+      EXPECT_EQ(of_a.full().to_vector<double>(), wanted);
+      EXPECT_EQ(of_x.full().to_vector<double>(), wanted);
+    }
+  });
+}
 
 using OfOne = Tensor (*)(const TensorArg&);
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -10,12 +11,16 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {
 namespace {
 
 using Doubles = std::vector<double>;
+
+const TensorOptions kDouble{.dtype = float64};
 
 void expect_near(const Tensor& y, const Shape& shape, const Doubles& wanted) {
   EXPECT_EQ(y.shape(), shape);
@@ -74,6 +79,25 @@ TEST(Trigonometry, TheGradientOfAtan2AtTheOriginIsZero) {
 
   expect_near(y.grad(), {2}, {0, 0.5});
   expect_near(x.grad(), {2}, {0, -0.5});
+}
+
+// Their squares underflow, or overflow.
+TEST(Trigonometry, Atan2HasSlopesOfTinyAndLargeNumbers) {
+  for (const auto& [dtype, size] : std::vector<std::pair<DType, double>>{{float16, 1e-4},
+                                                                         {float16, 1e4},
+                                                                         {bfloat16, 1e-25},
+                                                                         {float32, 1e-25},
+                                                                         {float32, 1e25},
+                                                                         {float64, 1e-200}}) {
+    const Tensor y = (tensor({3.0, 0.0}, kDouble) * size).to(dtype).requires_grad_();
+    const Tensor x = (tensor({4.0, 2.0}, kDouble) * size).to(dtype).requires_grad_();
+
+    atan2(y, x).backward((ones({2}, kDouble) * size).to(dtype));
+
+    EXPECT_EQ(y.grad().dtype(), dtype);
+    expect_values(y.grad(), {0.16, 0.5}, 4e-3);
+    expect_values(x.grad(), {-0.12, 0}, 4e-3);
+  }
 }
 
 }  // namespace

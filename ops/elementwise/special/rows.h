@@ -261,10 +261,12 @@ auto gamma_slope(const auto& in) {
   return mul(in.dy(), exp(exponent));
 }
 
+// They fall with a and rise with x or the other way round, but a partial minimum may have infinite
+// parts, and the function of two infinities is NaN.
 struct Gammainc {
   static constexpr BinaryFacts kFacts{.name = "gammainc", .call = gammainc, .takes = Takes::kFloats,
-                                      .sbp = sbp_gammainc, .reads = kReadsA | kReadsB,
-                                      .a = kPositive, .b = kPositive, .without_slope = 0b01};
+                                      .reads = kReadsA | kReadsB, .a = kPositive, .b = kPositive,
+                                      .is_general = false, .without_slope = 0b01};
   template <class T> FLOW_HOST_DEVICE static T apply(T a, T b) {
     return static_cast<T>(special::gammainc(static_cast<double>(a), static_cast<double>(b)));
   }
@@ -273,8 +275,8 @@ struct Gammainc {
 
 struct Gammaincc {
   static constexpr BinaryFacts kFacts{.name = "gammaincc", .call = gammaincc,
-                                      .takes = Takes::kFloats, .sbp = sbp_gammaincc,
-                                      .reads = kReadsA | kReadsB, .a = kPositive, .b = kPositive,
+                                      .takes = Takes::kFloats, .reads = kReadsA | kReadsB,
+                                      .a = kPositive, .b = kPositive, .is_general = false,
                                       .without_slope = 0b01};
   template <class T> FLOW_HOST_DEVICE static T apply(T a, T b) {
     return static_cast<T>(special::gammaincc(static_cast<double>(a), static_cast<double>(b)));

@@ -99,7 +99,7 @@ Tensor tanhshrink(const TensorArg& x) {
 
 Tensor threshold(const TensorArg& x, double threshold, double value) {
   return ops::named("threshold", x.site(), [&] {
-    return where({le(x, threshold), x.site()}, value, x);
+    return masked_fill(x, {le(x, threshold), x.site()}, value);
   });
 }
 

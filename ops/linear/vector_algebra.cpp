@@ -299,7 +299,9 @@ Tensor areas(const TensorArg& y, int64_t d, const TrapezoidOptions& options) {
     shape[d] = widths.numel();
     widths = reshape({widths, site}, shape);
   }
-  return mul({mul({pairs, site}, widths), site}, 0.5);
+  const Tensor result = mul({mul({pairs, site}, widths), site}, 0.5);
+  const bool has_dtype_of_x = !is_floating(y->dtype()) && is_floating(options.x.dtype());
+  return has_dtype_of_x ? cast({result, site}, options.x.dtype()) : result;
 }
 
 }  // namespace
@@ -395,7 +397,8 @@ Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const TensorArg& weigh
     shape[shape.size() - 1] = out;
     shape.push_back(weight->size(2));
     const Tensor left = reshape({matmul(x1, {flat, site}), site}, shape);
-    const Tensor y = sum({mul({left, site}, unsqueeze(x2, -2)), site}, -1);
+    const Tensor products = mul({left, site}, unsqueeze(x2, -2));
+    const Tensor y = sum({products, site}, -1, {.dtype = products.dtype()});
     return bias.defined() ? add({y, site}, bias) : y;
   });
 }

@@ -11,7 +11,6 @@
 #include "ops/elementwise/where.h"
 #include "ops/loss/loss_op.h"
 #include "ops/named_errors.h"
-#include "ops/promotion.h"
 #include "ops/reduce/reduce.h"
 #include "ops/sbp_rules.h"
 #include "ops/shape/view.h"
@@ -271,7 +270,7 @@ Tensor call(const OpDef& op, const TensorArg& input, const TensorArg& target, Re
   const Tensor& x = input.tensor();
   const Tensor& t = target.tensor();
   if (x.dtype() != t.dtype()) {
-    const DType dtype = ops::result_dtype(x, t);
+    const DType dtype = promote(x.dtype(), t.dtype());  // both have dims after broadcasting
     return call(op, TensorArg(cast(input, dtype), input.site()), cast(target, dtype), reduction,
                 parameter);
   }
@@ -311,6 +310,19 @@ Tensor difference_loss(const OpDef& op, const TensorArg& input, const TensorArg&
   });
 }
 
+// A loss as PyTorch gives it that has the dtype of one operand, `decides`, whatever that of the
+// other one. Where both have one dtype, autocast decides.
+Tensor in_dtype_of(const TensorArg& decides, const Tensor& other, const Tensor& loss) {
+  return decides->dtype() == other.dtype() ? loss : cast({loss, decides.site()}, decides->dtype());
+}
+
+void check_floating(const char* function, const char* operand, const TensorArg& x) {
+  if (is_floating(x->dtype())) return;
+  throw InvalidArgument(str("[", function, "] has the dtype of its ", operand,
+                            ", which must be floating; received ", x->meta(), "; cast it"),
+                        x.site());
+}
+
 }  // namespace
 
 Tensor mse_loss(const TensorArg& input, const TensorArg& target, const LossOptions& options) {
@@ -340,12 +352,14 @@ Tensor huber_loss(const TensorArg& input, const TensorArg& target, const HuberOp
       throw InvalidArgument(str("[huber_loss] delta is ", options.delta, "; it must be positive"),
                             input.site());
     }
+    check_floating("huber_loss", "input", input);
     const Reduction reduction = ops::parse_reduction(options.reduction, "huber_loss");
-    if (!options.weight.defined()) {
-      return call(ops::kHuberLoss, input, target, reduction, options.delta);
-    }
-    return reduced(weighted_losses(ops::kHuberLoss, input, target, options.weight, options.delta),
-                   reduction, input.site());
+    const Tensor loss = options.weight.defined()
+                            ? reduced(weighted_losses(ops::kHuberLoss, input, target,
+                                                      options.weight, options.delta),
+                                      reduction, input.site())
+                            : call(ops::kHuberLoss, input, target, reduction, options.delta);
+    return in_dtype_of(input, target, loss);
   });
 }
 
@@ -374,8 +388,9 @@ Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg&
                                 input->meta(), ", ", target->meta()),
                             input.site());
     }
+    check_floating(kName, "target", target);
     if (!options.weight.defined() && !options.pos_weight.defined()) {
-      return call(ops::kBceWithLogitsLoss, input, target, reduction);
+      return in_dtype_of(target, input, call(ops::kBceWithLogitsLoss, input, target, reduction));
     }
     Tensor losses = call(ops::kBceWithLogitsLoss, input, target, Reduction::kNone);
     if (options.pos_weight.defined()) {
@@ -385,7 +400,7 @@ Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg&
       losses = add(losses, mul(mul(target, sub(options.pos_weight, 1)), positive));
     }
     if (options.weight.defined()) losses = mul(TensorArg(losses, input.site()), options.weight);
-    return reduced(losses, reduction, input.site());
+    return in_dtype_of(target, input, reduced(losses, reduction, input.site()));
   });
 }
 

@@ -37,7 +37,7 @@ struct HuberOptions {
 };
 
 // With d = |input - target|: d^2 / 2 where d <= delta, else delta (d - delta / 2) (Huber 1964).
-// Requires: delta > 0.
+// Requires: delta > 0. As in PyTorch, the loss has the dtype of the input.
 Tensor huber_loss(const TensorArg& input, const TensorArg& target,
                   const HuberOptions& options = {});
 
@@ -58,7 +58,7 @@ struct BceWithLogitsOptions {
 };
 
 // binary_cross_entropy of sigmoid(input), computed as (1 - target) input + log(1 + exp(-input)) in
-// a form that does not overflow.
+// a form that does not overflow. As in PyTorch, the loss has the dtype of the target.
 Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg& target,
                                         const BceWithLogitsOptions& options = {});
 

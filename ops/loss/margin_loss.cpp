@@ -103,8 +103,10 @@ Tensor soft_margin_loss(const TensorArg& input, const TensorArg& target,
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "soft_margin_loss");
     ops::warn_of_broadcast("soft_margin_loss", input, target);
-    const Tensor agreement = mul({loss_operand(input), site}, target);
-    return reduced(neg({logsigmoid({agreement, site}), site}), reduction, site);
+    const Tensor x = loss_operand(input);
+    const Tensor agreement = mul({x, site}, target);
+    const Tensor loss = reduced(neg({logsigmoid({agreement, site}), site}), reduction, site);
+    return x.dtype() == agreement.dtype() ? loss : cast({loss, site}, x.dtype());
   });
 }
 

@@ -42,7 +42,7 @@ struct SoftMarginOptions {
   std::string reduction = "mean";
 };
 
-// log(1 + exp(-target input)). Each target is 1 or -1.
+// log(1 + exp(-target input)), in the dtype of the input. Each target is 1 or -1.
 Tensor soft_margin_loss(const TensorArg& input, const TensorArg& target,
                         const SoftMarginOptions& options = {});
 

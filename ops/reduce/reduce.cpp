@@ -360,20 +360,31 @@ Tensor prod(const TensorArg& x, int64_t dim, const ReduceOptions& options) {
   return ops::reduce<ops::Prod>(x, dim, options);
 }
 
+namespace {
+
+// As in PyTorch, any and all of uint8 are uint8, not bool.
+template <class Row>
+Tensor truth_of(const TensorArg& x, const Ints& dims, bool keepdim) {
+  const Tensor y = ops::reduce<Row>(x, dims, {.keepdim = keepdim});
+  return x->dtype() == DType::kUInt8 ? cast({y, x.site()}, DType::kUInt8) : y;
+}
+
+}  // namespace
+
 Tensor any(const TensorArg& x) {
-  return ops::reduce<ops::Any>(x, {}, {});
+  return truth_of<ops::Any>(x, {}, false);
 }
 
 Tensor any(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
-  return ops::reduce<ops::Any>(x, dims, {.keepdim = options.keepdim});
+  return truth_of<ops::Any>(x, dims, options.keepdim);
 }
 
 Tensor all(const TensorArg& x) {
-  return ops::reduce<ops::All>(x, {}, {});
+  return truth_of<ops::All>(x, {}, false);
 }
 
 Tensor all(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
-  return ops::reduce<ops::All>(x, dims, {.keepdim = options.keepdim});
+  return truth_of<ops::All>(x, dims, options.keepdim);
 }
 
 Tensor ReduceMethods::sum(Site site) const {

@@ -43,8 +43,8 @@ Tensor sum_to(const TensorArg& x, const Shape& shape);
 Tensor prod(const TensorArg& x);
 Tensor prod(const TensorArg& x, int64_t dim, const ReduceOptions& options = {});
 
-// Return true (bool) if any element (any) or every element (all) is nonzero; NaN counts as nonzero.
-// Without elements, any returns false and all returns true.
+// Whether any element (any) or every element (all) is nonzero, as bool, or as uint8 if x is uint8.
+// NaN counts as nonzero. Without elements, any gives false and all gives true.
 Tensor any(const TensorArg& x);
 Tensor any(const TensorArg& x, const Ints& dims, const KeepdimOptions& options = {});
 Tensor all(const TensorArg& x);

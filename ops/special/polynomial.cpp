@@ -10,6 +10,7 @@
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/named_errors.h"
+#include "ops/promotion.h"
 #include "ops/reduce/extrema.h"
 #include "ops/shape/view.h"
 
@@ -110,13 +111,14 @@ Tensor of_numbers(const Family& family, const Tensor& x, const Tensor& numbers, 
 
 Tensor polynomial(const Family& family, const TensorArg& x, const PolynomialDegree& degree) {
   return ops::named(family.name, x.site(), [&]() -> Tensor {
-    const DType dtype = is_floating(x->dtype()) ? x->dtype() : default_dtype();
+    const Tensor& numbers = degree.numbers();
+    const DType promoted = numbers.defined() ? ops::result_dtype(x, numbers) : x->dtype();
+    const DType dtype = is_floating(promoted) ? promoted : default_dtype();
     const bool is_narrow = dtype != DType::kFloat32 && dtype != DType::kFloat64;
     Tensor own = cast(x, is_narrow ? DType::kFloat32 : dtype);
     if (family.is_shifted) own = sub(mul(own, 2), 1);
-    const Tensor y = degree.numbers().defined()
-                         ? of_numbers(family, own, degree.numbers(), x.site())
-                         : of_number(family, own, degree.number(), x.site());
+    const Tensor y = numbers.defined() ? of_numbers(family, own, numbers, x.site())
+                                       : of_number(family, own, degree.number(), x.site());
     return cast(y, dtype);
   });
 }

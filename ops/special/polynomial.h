@@ -30,8 +30,8 @@ class PolynomialDegree {
   int64_t number_ = 0;
 };
 
-// The polynomials of degree n at x. Shapes of x and n broadcast; fractions of n are cut off, and a
-// negative degree gives 0. Integers and bools x are cast to default_dtype(). Gradients pass to x.
+// The polynomials of degree n at x. Shapes and dtypes of x and of a tensor n are promoted; integers
+// become default_dtype(). Fractions of n are cut off; negative degrees give 0. Gradients pass to x.
 // Takes about three elementwise functions for each degree up to n, which is at most 100,000. Of a
 // tensor n the largest element is read, so graphs refuse it with Unsupported.
 //

@@ -9,6 +9,7 @@
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
 #include "ops/loss/margin_loss.h"
 #include "tests/support/expect_tensor.h"
 
@@ -40,6 +41,29 @@ TEST(Loss, L1HasNoGradientWhereAnElementIsNaN) {
   l1_loss(x, zeros({4}), {.reduction = "sum"}).backward();
 
   expect_values(x.grad(), {0, 1, -1, 0});
+}
+
+TEST(Loss, SomeHaveTheDtypeOfOneOperand) {
+  const Tensor x = tensor({0.5, -1.0}), integers = tensor({1, 0});
+  const Tensor narrow = cast(x, float16), wide = cast(x, float64);
+
+  for (const char* reduction : {"mean", "none"}) {
+    EXPECT_EQ(huber_loss(x, wide, {.reduction = reduction}).dtype(), float32);
+    EXPECT_EQ(huber_loss(narrow, x, {.reduction = reduction}).dtype(), float16);
+    EXPECT_EQ(huber_loss(x, integers, {.reduction = reduction}).dtype(), float32);
+    EXPECT_EQ(soft_margin_loss(x, wide, {.reduction = reduction}).dtype(), float32);
+    EXPECT_EQ(binary_cross_entropy_with_logits(wide, x, {.reduction = reduction}).dtype(), float32);
+    EXPECT_EQ(binary_cross_entropy_with_logits(
+                  x, narrow, {.reduction = reduction, .pos_weight = tensor({2.0, 1.0})})
+                  .dtype(),
+              float16);
+  }
+  EXPECT_EQ(mse_loss(narrow, tensor(1.0)).dtype(), float32) << "broadcasting gives it dims";
+  EXPECT_THROW(huber_loss(integers, x), InvalidArgument);
+  EXPECT_THROW(binary_cross_entropy_with_logits(x, integers), InvalidArgument);
+  const Tensor input = x.detach().requires_grad_();
+  huber_loss(input, wide + 1, {.reduction = "sum"}).backward();
+  expect_values(input.grad(), {-1, -1});
 }
 
 TEST(Loss, BroadcastsAndPromotes) {

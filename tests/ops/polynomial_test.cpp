@@ -39,6 +39,17 @@ TEST(Polynomials, TakeOneDegreeForEachElement) {
   EXPECT_EQ(x.grad().to_vector<double>(), (Doubles{0, 1, 2, 0}));
 }
 
+TEST(Polynomials, PromoteTheDtypesOfElementsAndDegrees) {
+  const Tensor x = tensor({0.5F, 1.0F}), n = tensor({2, 3});
+
+  EXPECT_EQ(chebyshev_polynomial_t(x, n).dtype(), float32);
+  EXPECT_EQ(chebyshev_polynomial_t(x, n.to(float64)).dtype(), float64);
+  EXPECT_EQ(chebyshev_polynomial_t(x.to(float16), n.to(bfloat16)).dtype(), float32);
+  EXPECT_EQ(chebyshev_polynomial_t(n, n).dtype(), float32);
+  EXPECT_EQ(chebyshev_polynomial_t(n, n.to(float64)).dtype(), float64);
+  EXPECT_EQ(chebyshev_polynomial_t(x, tensor(2.0, kDouble)).dtype(), float32) << "has no dims";
+}
+
 TEST(Polynomials, OfAHighDegreeLeaveOthersFinite) {
   const Tensor x = full({2}, 50.F).requires_grad_();
 

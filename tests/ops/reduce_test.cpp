@@ -168,6 +168,11 @@ TEST(Reduce, TruthOfElements) {
   EXPECT_EQ(any(x, 1).to_vector<bool>(), (std::vector<bool>{true, false, true}));
   EXPECT_EQ(all(x, 1).to_vector<bool>(), (std::vector<bool>{false, false, true}));
   EXPECT_EQ(any(x).dtype(), bool_);
+  EXPECT_EQ(all(x, 1).dtype(), bool_);
+  const Tensor bytes = cast(x, uint8);
+  EXPECT_EQ(any(bytes).dtype(), uint8) << "as in PyTorch";
+  EXPECT_EQ(all(bytes, 1, {.keepdim = true}).dtype(), uint8);
+  EXPECT_EQ(any(bytes, 1).to_vector<int>(), (std::vector<int>{1, 0, 1}));
   EXPECT_TRUE(any(x).item<bool>());
   EXPECT_FALSE(all(x).item<bool>());
 }

@@ -245,6 +245,7 @@ TEST(Trapezoid, NarrowIntegersDoNotOverflow) {
   const Tensor y = full({3}, 255, {.dtype = uint8});
 
   EXPECT_EQ(trapezoid(y, {.dx = 0.5}).item(), 255);
+  EXPECT_EQ(trapezoid(y, {.x = arange(y.numel(), {.dtype = float16})}).dtype(), float16);
   EXPECT_EQ(cumulative_trapezoid(y).to_vector<double>(), (std::vector<double>{255, 510}));
 }
 

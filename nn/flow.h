@@ -157,6 +157,7 @@
 #include "ops/index/sort.h"
 #include "ops/linalg/cholesky.h"
 #include "ops/linalg/eigh.h"
+#include "ops/linalg/ldl.h"
 #include "ops/linalg/low_rank.h"
 #include "ops/linalg/lu.h"
 #include "ops/linalg/matrix_exp.h"

@@ -18,11 +18,11 @@ struct TriangularAttrs {
   }
 };
 
-struct LuAttrs {
+struct SingularAttrs {
   bool refuses_singular = true;
 
   static constexpr auto fields() {
-    return std::tuple(key_field("refuses_singular", &LuAttrs::refuses_singular));
+    return std::tuple(key_field("refuses_singular", &SingularAttrs::refuses_singular));
   }
 };
 
@@ -59,6 +59,10 @@ extern const OpDef kSolveTriangular;
 extern const OpDef kLuFactor;
 // pivots (…, k) -> (…, rows) as int64: the row of the matrix that elimination moved to each place.
 extern const OpDef kLuPermutation;
+// a (…, n, n) -> LD (…, n, n), pivots (…, n) and info (…) as int32.
+extern const OpDef kLdlFactor;
+// LD (…, n, n), b (…, n, k), pivots (…, n) -> x (…, n, k) with a x = b. Batches are equal.
+extern const OpDef kLdlSolve;
 // a (…, n, n), b (…, n, k) -> x (…, n, k) with a x = b. Batches are equal.
 extern const OpDef kSolve;
 // The same with a second output, info (…) as int32, where kSolve raises: 0, or the number of the

@@ -41,6 +41,10 @@ struct Factors {
   // the element (i, j) of U if i <= j and else of L. Row i of the transpose was swapped with row
   // pivots[i] - 1 in step i; there are min(m, n) steps.
   void (*lu_of_transpose)(int64_t m, int64_t n, T* a, int32_t* pivots);
+  // Factorises a symmetric matrix a = P L D L^T P^T by the method of Bunch and Kaufman; a[j][i] is
+  // its element (i, j), of which those with i >= j alone are read and replaced, as LAPACK's sytrf
+  // does. Returns 0, or the number of the first block of D that is zero, counted in rows from 1.
+  int64_t (*ldl_by_columns)(int64_t n, T* a, int32_t* pivots, T* work);
   // Replaces b (n, columns) by the solution of triangle(a) x = b. Requires: a diagonal without
   // zeros, unless it counts as ones.
   void (*solve_triangle)(Triangle triangle, int64_t n, int64_t columns, const T* a, T* b);
@@ -67,6 +71,7 @@ struct Factors {
   // The singular values alone.
   int64_t (*svdvals)(int64_t m, int64_t n, T* a, T* s, T* work, int32_t* ints);
 
+  FactorWork (*ldl_work)(int64_t n);
   FactorWork (*qr_work)(const QrSizes& sizes);
   FactorWork (*eigh_work)(int64_t n);
   FactorWork (*svd_work)(int64_t m, int64_t n);

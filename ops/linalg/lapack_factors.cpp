@@ -19,6 +19,8 @@ template <class T>
 struct Functions {
   using Potrf = void (*)(const char* uplo, const int* n, T* a, const int* lda, int* info, Length);
   using Getrf = void (*)(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info);
+  using Sytrf = void (*)(const char* uplo, const int* n, T* a, const int* lda, int* pivots, T* work,
+                         const int* lwork, int* info, Length);
   using Trsm = void (*)(const char* side, const char* uplo, const char* trans, const char* diag,
                         const int* m, const int* n, const T* alpha, const T* a, const int* lda,
                         T* b, const int* ldb, Length, Length, Length, Length);
@@ -36,6 +38,7 @@ struct Functions {
   Functions()
       : potrf(find<Potrf>("spotrf_", "dpotrf_")),
         getrf(find<Getrf>("sgetrf_", "dgetrf_")),
+        sytrf(find<Sytrf>("ssytrf_", "dsytrf_")),
         trsm(find<Trsm>("strsm_", "dtrsm_")),
         gelqf(find<Gelqf>("sgelqf_", "dgelqf_")),
         orglq(find<Orglq>("sorglq_", "dorglq_")),
@@ -43,8 +46,8 @@ struct Functions {
         gesdd(find<Gesdd>("sgesdd_", "dgesdd_")) {}
 
   bool has_all() const {
-    return potrf != nullptr && getrf != nullptr && trsm != nullptr && gelqf != nullptr &&
-           orglq != nullptr && syevd != nullptr && gesdd != nullptr;
+    return potrf != nullptr && getrf != nullptr && sytrf != nullptr && trsm != nullptr &&
+           gelqf != nullptr && orglq != nullptr && syevd != nullptr && gesdd != nullptr;
   }
 
   template <class Function>
@@ -55,6 +58,7 @@ struct Functions {
 
   Potrf potrf;
   Getrf getrf;
+  Sytrf sytrf;
   Trsm trsm;
   Gelqf gelqf;
   Orglq orglq;
@@ -88,6 +92,22 @@ void lu_of_transpose(int64_t m, int64_t n, T* a, int32_t* pivots) {
   functions<T>().getrf(&rows, &columns, a, &lda, pivots, &info);
 }
 
+// The rows of a block of reflections or pivots; more do not help.
+constexpr int64_t kBlock = 64;
+
+FactorWork ldl_work(int64_t n) {
+  return {.elements = at_least_one(kBlock * n)};
+}
+
+template <class T>
+int64_t ldl_by_columns(int64_t n, T* a, int32_t* pivots, T* work) {
+  const int size = static_cast<int>(n), lda = at_least_one(n);
+  const int lwork = static_cast<int>(ldl_work(n).elements);
+  int info = 0;
+  functions<T>().sytrf("L", &size, a, &lda, pivots, work, &lwork, &info, 1);
+  return info;
+}
+
 // T x = b is x^T T^T = b^T.
 template <class T>
 void solve_triangle(Triangle triangle, int64_t n, int64_t columns, const T* a, T* b) {
@@ -106,9 +126,6 @@ void multiply(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t 
   openblas_gemm(transpose_a, transpose_b, m, n, k, T{1}, a, transpose_a ? m : k, b,
                 transpose_b ? k : n, T{0}, c, n);
 }
-
-// The rows of a block of reflections; more do not help.
-constexpr int64_t kBlock = 64;
 
 // a = Q R is a^T = R^T Q^T, which is an LQ factorisation with the same reflections.
 template <class T>
@@ -204,6 +221,7 @@ template <class T>
 const Factors<T>* lapack_factors() {
   static constexpr Factors<T> kFactors{.cholesky = cholesky<T>,
                                        .lu_of_transpose = lu_of_transpose<T>,
+                                       .ldl_by_columns = ldl_by_columns<T>,
                                        .solve_triangle = solve_triangle<T>,
                                        .multiply = multiply<T>,
                                        .qr = qr<T>,
@@ -212,6 +230,7 @@ const Factors<T>* lapack_factors() {
                                        .eigvalsh = eigvalsh<T>,
                                        .svd = svd<T>,
                                        .svdvals = svdvals<T>,
+                                       .ldl_work = ldl_work,
                                        .qr_work = qr_work,
                                        .eigh_work = eigh_work,
                                        .svd_work = svd_work,

@@ -170,7 +170,7 @@ Cost cost_solve(const SbpContext& ctx) {
 
 const OpDef kLuFactor{.name = "lu_factor",
                       .num_outputs = 2,
-                      .attrs = attrs_def<LuAttrs>(),
+                      .attrs = attrs_def<SingularAttrs>(),
                       .infer = infer_lu,
                       .sbp = sbp_lu,
                       .grad = grad_lu,
@@ -221,8 +221,8 @@ namespace linalg {
 namespace {
 
 LuFactor factorise(const TensorArg& x, bool refuses_singular) {
-  std::array<Tensor, 2> outputs =
-      dispatch_multi<2>(ops::kLuFactor, {&x.tensor()}, ops::LuAttrs{refuses_singular}, x.site());
+  std::array<Tensor, 2> outputs = dispatch_multi<2>(ops::kLuFactor, {&x.tensor()},
+                                                    ops::SingularAttrs{refuses_singular}, x.site());
   return {std::move(outputs[0]), std::move(outputs[1])};
 }
 

@@ -54,7 +54,7 @@ void run_lu(const KernelContext& ctx) {
         columns[column * m + row] = own[row * n + column];
     }
     factors<T, kPlain>().lu_of_transpose(m, n, columns, pivots + i * k);
-    if (ctx.attrs_as<LuAttrs>().refuses_singular)
+    if (ctx.attrs_as<SingularAttrs>().refuses_singular)
       refuse_zero_pivot(ctx, "lu_factor", i, k, m + 1, columns);
     T* const target = lu.data() + i * m * n;
     for (int64_t row = 0; row < m; ++row) {
@@ -104,11 +104,7 @@ void swap_rows(const KernelContext& ctx) {
   int64_t* const target = ctx.out(0).as<int64_t>();
   const int64_t count = rows == 0 ? 0 : ctx.out(0).numel() / rows;
   for (int64_t i = 0; i < count; ++i) {
-    int64_t offset = 0, left = i;
-    for (int64_t d = pivots.shape().size() - 1; d-- > 0;) {
-      offset += left % pivots.shape()[d] * pivots.strides()[d];
-      left /= pivots.shape()[d];
-    }
+    const int64_t offset = line_offset(pivots, i);
     int64_t* const own = target + i * rows;
     std::iota(own, own + rows, int64_t{0});
     for (int64_t k = 0; k < steps; ++k) {

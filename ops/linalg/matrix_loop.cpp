@@ -15,6 +15,15 @@ MatrixState matrix_state(const KernelQuery& query) {
   return state;
 }
 
+int64_t line_offset(const TensorView& view, int64_t line) {
+  int64_t offset = 0;
+  for (int64_t d = view.shape().size() - 1; d-- > 0;) {
+    offset += line % view.shape()[d] * view.strides()[d];
+    line /= view.shape()[d];
+  }
+  return offset;
+}
+
 void refuse_matrix(const KernelContext& ctx, const char* op, int64_t position,
                    const std::string& text) {
   const TensorMeta& meta = *ctx.in(0).meta;

@@ -30,6 +30,9 @@ struct MatrixState {
 // The sizes of input 0 (batch…, rows, columns), and of input 1 if there is one.
 MatrixState matrix_state(const KernelQuery& query);
 
+// Where the line number `line` along the last dim begins, in elements.
+int64_t line_offset(const TensorView& view, int64_t line);
+
 // Throws InvalidArgument: "[op] matrix (1, 0) of the batch " + text.
 [[noreturn]] void refuse_matrix(const KernelContext& ctx, const char* op, int64_t position,
                                 const std::string& text);

@@ -46,6 +46,105 @@ void lu_of_transpose(int64_t m, int64_t n, double* a, int32_t* pivots) {
   }
 }
 
+// A symmetric matrix of which the lower triangle alone is stored, by columns.
+struct LowerTriangle {
+  int64_t n;
+  double* a;
+
+  double& at(int64_t i, int64_t j) const { return i < j ? a[i * n + j] : a[j * n + i]; }
+
+  // The row other than k, from row `first` on, with the largest element in column k; k if there is
+  // none.
+  int64_t largest_row(int64_t k, int64_t first) const {
+    int64_t row = k;
+    double largest = -1;
+    for (int64_t i = first; i < n; ++i) {
+      if (i == k || !(std::abs(at(i, k)) > largest)) continue;
+      row = i;
+      largest = std::abs(at(i, k));
+    }
+    return row;
+  }
+
+  // Swaps rows and columns i < j of the part that begins at `first`.
+  void swap(int64_t first, int64_t i, int64_t j) const {
+    for (int64_t k = first; k < n; ++k) {
+      if (k != i && k != j) std::swap(at(i, k), at(j, k));
+    }
+    std::swap(at(i, i), at(j, j));
+  }
+
+  void eliminate_one(int64_t k) const {
+    for (int64_t j = k + 1; j < n; ++j) {
+      const double factor = at(j, k) / at(k, k);
+      for (int64_t i = j; i < n; ++i)
+        at(i, j) -= at(i, k) * factor;
+    }
+    for (int64_t i = k + 1; i < n; ++i)
+      at(i, k) /= at(k, k);
+  }
+
+  // Of the block of rows k and k + 1, divided by its largest element.
+  void eliminate_two(int64_t k) const {
+    const double corner = at(k + 1, k);
+    const double first = at(k, k) / corner, second = at(k + 1, k + 1) / corner;
+    const double scale = 1 / (corner * (first * second - 1));
+    for (int64_t j = k + 2; j < n; ++j) {
+      const double left = scale * (second * at(j, k) - at(j, k + 1));
+      const double right = scale * (first * at(j, k + 1) - at(j, k));
+      for (int64_t i = j; i < n; ++i)
+        at(i, j) -= at(i, k) * left + at(i, k + 1) * right;
+      at(j, k) = left;
+      at(j, k + 1) = right;
+    }
+  }
+};
+
+// The rows of the block that begins at k, and the row that becomes its last one.
+struct BlockPivot {
+  int64_t size = 1;
+  int64_t row = 0;
+};
+
+// Of the blocks with one and with two rows, that whose elimination makes elements grow less.
+BlockPivot choose_pivot(const LowerTriangle& x, int64_t k) {
+  const double kShare = (1 + std::sqrt(17.0)) / 8;
+  const int64_t other = x.largest_row(k, k);
+  const double own = std::abs(x.at(k, k)), below = std::abs(x.at(other, k));
+  if (other == k || !(own < kShare * below)) return {1, k};  // also for NaN
+  const double beside = std::abs(x.at(x.largest_row(other, k), other));
+  if (own >= kShare * below * (below / beside)) return {1, k};
+  return {std::abs(x.at(other, other)) >= kShare * beside ? 1 : 2, other};
+}
+
+int64_t ldl_by_columns(int64_t n, double* a, int32_t* pivots, double* /*work*/) {
+  const LowerTriangle x{n, a};
+  int64_t zero = 0;
+  for (int64_t k = 0; k < n;) {
+    const BlockPivot pivot = choose_pivot(x, k);
+    const int64_t last = k + pivot.size - 1;
+    const auto number = static_cast<int32_t>(pivot.row + 1);
+    if (pivot.row != last) x.swap(k, last, pivot.row);
+    if (pivot.size == 2) {
+      pivots[k] = pivots[k + 1] = -number;
+      x.eliminate_two(k);
+    } else {
+      pivots[k] = number;
+      if (x.at(k, k) != 0) {
+        x.eliminate_one(k);
+      } else if (zero == 0) {
+        zero = k + 1;
+      }
+    }
+    k += pivot.size;
+  }
+  return zero;
+}
+
+FactorWork ldl_work(int64_t /*n*/) {
+  return {};
+}
+
 void solve_triangle(Triangle triangle, int64_t n, int64_t columns, const double* a, double* b) {
   const auto at = [&](int64_t i, int64_t j) {
     return triangle.transposed ? a[j * n + i] : a[i * n + j];
@@ -306,6 +405,7 @@ FactorWork svdvals_work(int64_t m, int64_t n) {
 const Factors<double>& plain_factors() {
   static constexpr Factors<double> kFactors{.cholesky = cholesky,
                                             .lu_of_transpose = lu_of_transpose,
+                                            .ldl_by_columns = ldl_by_columns,
                                             .solve_triangle = solve_triangle,
                                             .multiply = multiply,
                                             .qr = qr,
@@ -314,6 +414,7 @@ const Factors<double>& plain_factors() {
                                             .eigvalsh = eigh,
                                             .svd = svd,
                                             .svdvals = svdvals,
+                                            .ldl_work = ldl_work,
                                             .qr_work = qr_work,
                                             .eigh_work = eigh_work,
                                             .svd_work = svd_work,

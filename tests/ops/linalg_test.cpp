@@ -78,6 +78,117 @@ TEST(Lu, SolvesFromBothSides) {
   EXPECT_LT(distance(linalg::solve(a, b, {.left = false}).matmul(a), b), 1e-12);
 }
 
+// A symmetric matrix with small elements on its diagonal, so that pivots are blocks of two rows.
+Tensor indefinite_matrix(const Shape& shape) {
+  const Tensor x = random_matrix(shape);
+  return x + x.mT() - 1.9 * diag_embed(x.diagonal(0, -2, -1));
+}
+
+// The factors as matrices, from the definition of the compact form.
+Tensor product_of(const Tensor& ld, const std::vector<int>& pivots) {
+  const int64_t n = ld.size(-1);
+  Tensor product = eye(n, kDouble), blocks = diag(ld.diagonal());
+  for (int64_t k = 0; k < n; ++k) {
+    const bool is_pair = pivots[static_cast<size_t>(k)] < 0;
+    const int64_t last = is_pair ? k + 1 : k;
+    const int64_t row = std::abs(pivots[static_cast<size_t>(k)]) - 1;
+    Tensor swap = eye(n, kDouble), step = eye(n, kDouble);
+    swap[last].copy_(eye(n, kDouble)[row]);
+    swap[row].copy_(eye(n, kDouble)[last]);
+    for (int64_t j = k; j <= last; ++j)
+      step.narrow(0, last + 1, n - last - 1)
+          .select(1, j)
+          .copy_(ld.narrow(0, last + 1, n - last - 1).select(1, j));
+    if (is_pair) {
+      blocks[k][last].copy_(ld[last][k]);
+      blocks[last][k].copy_(ld[last][k]);
+    }
+    product = product.matmul(swap).matmul(step);
+    k = last;
+  }
+  return product.matmul(blocks).matmul(product.mT());
+}
+
+TEST(Ldl, FactorsMultiplyToTheMatrix) {
+  for (const int64_t n : {1, 2, 5, 8, 100}) {
+    const Tensor x = indefinite_matrix({n, n});
+    const auto [ld, pivots] = linalg::ldl_factor(x);
+
+    EXPECT_LT(distance(product_of(ld, pivots.to_vector<int>()), x), 1e-11) << n;
+    EXPECT_TRUE(ld.triu(1).eq(0).all().item<bool>());
+  }
+  const auto [ld, pivots] = linalg::ldl_factor(indefinite_matrix({5, 5}));
+  EXPECT_LT(pivots.amin().item<int>(), 0) << "no block of two rows was tested";
+}
+
+TEST(Ldl, ReadsTheLowerTriangle) {
+  const Tensor x = indefinite_matrix({2, 4, 4});
+  const auto [ld, pivots] = linalg::ldl_factor(x);
+  const auto [lower, same] = linalg::ldl_factor(x.tril());
+
+  EXPECT_TRUE(ld.equal(lower) && pivots.equal(same));
+}
+
+TEST(Ldl, Solves) {
+  for (const int64_t n : {1, 4, 9}) {
+    const Tensor x = indefinite_matrix({3, n, n}), b = random_matrix({2, 1, n, 2});
+    const auto [ld, pivots] = linalg::ldl_factor(x);
+
+    const Tensor y = linalg::ldl_solve(ld, pivots, b);
+
+    EXPECT_EQ(y.shape(), (Shape{2, 3, n, 2}));
+    EXPECT_LT(distance(x.matmul(y), b.expand({2, 3, n, 2})), 1e-10) << n;
+  }
+  const auto [ld, pivots] = linalg::ldl_factor(zeros({0, 0}));
+  EXPECT_EQ(linalg::ldl_solve(ld, pivots, zeros({0, 2})).shape(), (Shape{0, 2}));
+}
+
+TEST(Ldl, TheGradientIsThatOfTheRightSide) {
+  const auto [ld, pivots] = linalg::ldl_factor(indefinite_matrix({2, 4, 4}));
+  const auto solve = [ld = ld, pivots = pivots](const std::vector<Tensor>& b) {
+    return std::vector<Tensor>{linalg::ldl_solve(ld, pivots, b[0].square())};
+  };
+  const Tensor b = random_matrix({2, 4, 3}).requires_grad_();
+
+  EXPECT_NO_THROW(gradcheck(solve, {b}));
+  EXPECT_NO_THROW(gradgradcheck(solve, {b}));
+  EXPECT_THROW(linalg::ldl_solve(ld.detach().requires_grad_(), pivots, b).sum().backward(),
+               Unsupported);
+  const Tensor x = eye(2, kDouble).requires_grad_();
+  EXPECT_THROW(linalg::ldl_factor(x).LD.sum().backward(), Unsupported);
+}
+
+TEST(Ldl, SingularMatricesAreNamed) {
+  const Tensor x = stack({eye(2), zeros({2, 2}), diag(tensor({1.F, 0.F}))});
+
+  EXPECT_EQ(message_of([&] { linalg::ldl_factor(x); }),
+            "[ldl_factor] matrix 1 of the batch is singular: element 0 of the diagonal of its "
+            "factor D is zero");
+  EXPECT_EQ(message_of([&] { linalg::ldl_factor_ex(x, {.check_errors = true}); }).substr(0, 34),
+            "[ldl_factor_ex] matrix 1 of the ba");
+  EXPECT_EQ(linalg::ldl_factor_ex(x).info.to_vector<int>(), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(linalg::ldl_factor_ex(full({2, 2}, NAN)).LD.shape(), (Shape{2, 2}));
+}
+
+TEST(Ldl, RefusesWrongPivots) {
+  const Tensor ld = eye(3), b = ones({3, 1});
+  const auto solve = [&](const std::vector<int>& pivots) {
+    return message_of([&] { linalg::ldl_solve(ld, tensor(pivots), b); });
+  };
+
+  EXPECT_EQ(solve({1, 2, 3}), "no error");
+  for (const std::vector<int>& wrong : std::vector<std::vector<int>>{
+           {0, 2, 3}, {1, 1, 3}, {1, 2, 4}, {-2, 2, 3}, {-1, -1, 3}, {1, 2, -3}, {1, -4, -4}}) {
+    EXPECT_EQ(solve(wrong).find("[ldl_solve] the matrix has the pivot "), 0U) << wrong[0];
+  }
+  EXPECT_EQ(message_of([&] {
+              linalg::ldl_solve(ld, tensor({1, 2}), b);
+            }).find("[ldl_solve] takes"),
+            0U);
+  EXPECT_NE(message_of([&] { linalg::ldl_solve(ld, arange(1, 4), b); }).find("takes int32 pivots"),
+            std::string::npos);
+}
+
 TEST(Lu, SolvesVectors) {
   const Tensor a = tensor({{3.F, 1.F}, {1.F, 2.F}});
 

@@ -1,6 +1,7 @@
 // Matrix factorisations and functions of matrices.
 #include "ops/linalg/cholesky.h"
 #include "ops/linalg/eigh.h"
+#include "ops/linalg/ldl.h"
 #include "ops/linalg/lu.h"
 #include "ops/linalg/matrix_exp.h"
 #include "ops/linalg/matrix_functions.h"
@@ -39,6 +40,15 @@ void bind_factors(Bindings& table) {
     const auto [factors, pivots, info] = linalg::lu_factor_ex(c.in(0), ex_options(c));
     return {factors, pivots, info};
   });
+  table.add("ldl_factor", [](Case& c) -> Outputs {
+    const auto [factors, pivots] = linalg::ldl_factor(c.in(0));
+    return {factors, pivots};
+  });
+  table.add("ldl_factor_ex", [](Case& c) -> Outputs {
+    const auto [factors, pivots, info] = linalg::ldl_factor_ex(c.in(0), ex_options(c));
+    return {factors, pivots, info};
+  });
+  table.add("ldl_solve", [](Case& c) { return linalg::ldl_solve(c.in(0), c.in(1), c.in(2)); });
   table.add("cholesky_ex", [](Case& c) -> Outputs {
     linalg::CholeskyExOptions options;
     c.attrs.read("upper", options.upper);

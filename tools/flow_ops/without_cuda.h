@@ -40,6 +40,8 @@ inline const std::map<std::string, OnCuda> kOpsWithoutCuda = {
     {"group_norm", OnCuda::kOtherOps},
     {"group_norm_backward", OnCuda::kOtherOps},
     {"kthvalue", OnCuda::kUnsupported},
+    {"ldl_factor", OnCuda::kUnsupported},
+    {"ldl_solve", OnCuda::kUnsupported},
     {"logcumsumexp", OnCuda::kUnsupported},
     {"lu_factor", OnCuda::kUnsupported},
     {"lu_permutation", OnCuda::kUnsupported},

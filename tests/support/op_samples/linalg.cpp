@@ -6,6 +6,7 @@
 #include "ops/elementwise/compare.h"
 #include "ops/linalg/cholesky.h"
 #include "ops/linalg/eigh.h"
+#include "ops/linalg/ldl.h"
 #include "ops/linalg/lu.h"
 #include "ops/linalg/matrix_exp.h"
 #include "ops/linalg/qr.h"
@@ -103,6 +104,28 @@ void add_systems(Samples& samples) {
   }
 }
 
+// Near a matrix with zeros on its diagonal, so that pivots are blocks of two rows. Of singular
+// matrices the factors have zeros.
+void add_ldl(Samples& samples) {
+  const auto factor = [](const Inputs& x) { linalg::ldl_factor_ex(turned(x[0])); };
+  samples.push_back({"ldl_factor", {in({2, 5, 5})}, kWide, factor});
+  samples.back().constant_inputs = 0b1;
+  samples.back().is_general = false;  // info is 0, which any layout gives
+  samples.push_back({"ldl_factor", {in({3, 40, 40})}, kWide, factor, "many", true});
+  samples.push_back({"ldl_factor",
+                     {in({2, 5, 5})},
+                     kWide,
+                     [](const Inputs& x) { linalg::ldl_factor_ex(only_first(turned(x[0]))); },
+                     "singular"});
+  samples.back().constant_inputs = 0b1;
+  const auto solve = [](const Inputs& x) {
+    const auto [factors, pivots] = linalg::ldl_factor(turned(x[0]));
+    linalg::ldl_solve(factors, pivots, x[1]);
+  };
+  samples.push_back({"ldl_solve", {in({2, 5, 5}), in({2, 5, 3})}, kWide, solve});
+  samples.back().constant_inputs = 0b1;
+}
+
 void add_factors(Samples& samples) {
   const auto cholesky = [](const Inputs& x) { linalg::cholesky(regular(x[0])); };
   samples.push_back({"cholesky", {in({2, 5, 5})}, kWide, cholesky});
@@ -174,6 +197,7 @@ void add_exponentials(Samples& samples) {
 Samples linalg_samples() {
   Samples samples;
   add_systems(samples);
+  add_ldl(samples);
   add_factors(samples);
   add_spectra(samples);
   add_exponentials(samples);

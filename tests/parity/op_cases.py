@@ -10,13 +10,14 @@ from op_arguments_shapes import shape_arguments
 from op_arguments_windows import window_arguments
 from op_arrange import arrange
 from op_differences import differences
+from op_dtypes import dtypes
 from op_edges import edges
 from op_fractional import fractional_pools
 from op_fourier import fourier
 from op_fuzzed import fuzzed
 from op_in_place import in_place
 from op_indexed_pools import indexed_pools
-from op_linalg import linear_algebra, more_linear_algebra
+from op_linalg import ldl, linear_algebra, more_linear_algebra
 from op_names import other_names
 from op_polynomials import polynomials
 from op_ranks import all_ranks
@@ -785,6 +786,9 @@ def all_cases():
     special_functions()
     generator.manual_seed(60)
     fuzzed()
+    generator.manual_seed(61)
+    for family in [ldl, dtypes]:
+        family()
     generator.set_state(state)
     counts = {}
     for case in cases:

@@ -81,6 +81,35 @@ def factors():
     refuse("qr", r(3, 3), L.qr, mode="full")
 
 
+def indefinite(*shape):
+    """With pivots of two rows: the elements on the diagonal are small."""
+    x = r(*shape, shape[-1])
+    return x + x.mT - 2 * torch.diag_embed(torch.diagonal(x, dim1=-2, dim2=-1)) * 0.95
+
+
+def ldl():
+    for shape in [(3,), (5,), (2, 4), (2, 3, 2)]:
+        add("ldl_factor", indefinite(*shape), L.ldl_factor, grads=False)
+        add("ldl_factor_ex", r(*shape, shape[-1]), L.ldl_factor_ex, grads=False)
+    for shape in [(4,), (2, 3)]:
+        add("ldl_factor_ex", indefinite(*shape), L.ldl_factor_ex, grads=False, check_errors=True)
+    singular = torch.stack([torch.eye(3), torch.zeros(3, 3), torch.diag(f32([2.0, 1.0, 0.0]))])
+    singular = singular.float()
+    add("ldl_factor_ex", singular, L.ldl_factor_ex, grads=False)
+    refuse("ldl_factor_ex", singular, L.ldl_factor_ex, check_errors=True)
+    for op in ["ldl_factor", "ldl_factor_ex"]:
+        for wrong in [r(3), r(2, 3), ints(3, 2, 2)]:
+            refuse(op, wrong, getattr(L, op))
+    refuse("ldl_factor", torch.zeros(2, 2), L.ldl_factor)
+    for batch, sides in [((), (4, 2)), ((2,), (2, 4, 1)), ((2, 2), (2, 2, 4, 3))]:
+        ld, pivots = [x.contiguous() for x in L.ldl_factor(indefinite(*batch, 4))]
+        add("ldl_solve", {"x": ld, "i": pivots, "b": r(*sides)}, L.ldl_solve, grads=False)
+    ld, pivots = [x.contiguous() for x in L.ldl_factor(indefinite(4))]
+    for wrong in [{"x": ld, "i": pivots, "b": r(4)}, {"x": ld, "i": pivots, "b": r(3, 2)},
+                  {"x": ld, "i": pivots[:3].clone(), "b": r(4, 2)}]:
+        refuse("ldl_solve", wrong, L.ldl_solve)
+
+
 def systems():
     add("solve", [square(3), r(3, 2)], L.solve)
     add("solve", [square(3), r(3)], L.solve)

@@ -71,8 +71,19 @@ ModuleBase::ModuleBase(const std::type_info& type) : ModuleBase() {
 }
 
 struct ModuleBase::CloneScope::Copies {
+  ~Copies() { current = nullptr; }
+
+  // Makes room for copies of the states that a handle leads to: its own, and those of the modules
+  // that replaced it.
+  void add_states(const ModuleBase& module);
+  // Makes the copies of a module's tensors.
+  void add_tensors(const State& state, Site site);
+  // From now on handles become handles of copies. The paths of the copies begin below `outer`.
+  void fill_states(const std::string& outer);
+
   std::map<const State*, std::shared_ptr<State>> states;
-  std::optional<DeepCopy> tensors;
+  std::map<TensorImpl*, Tensor> tensors;
+  std::optional<DeepCopy> handles;
   inline static constinit thread_local const Copies* current = nullptr;
 };
 
@@ -84,6 +95,51 @@ ModuleBase::ModuleBase(const ModuleBase& other) : state_(other.state_) {
   if (found != copies->states.end()) state_ = found->second;
 }
 
+void ModuleBase::CloneScope::Copies::add_states(const ModuleBase& module) {
+  for (const State* state = module.state_.get();; state = state->replacement->state_.get()) {
+    std::shared_ptr<State>& copy = states[state];
+    if (copy == nullptr) copy = std::make_shared<State>();
+    if (!state->replacement) return;
+  }
+}
+
+void ModuleBase::CloneScope::Copies::add_tensors(const State& state, Site site) {
+  const auto add = [&](const Tensor& tensor) {
+    Tensor& copy = tensors[&tensor.impl()];
+    if (copy.defined()) return;
+    copy = tensor.detach().clone(site);
+    if (tensor.requires_grad()) copy.requires_grad_();
+  };
+  for (const NamedTensors* list : {&state.parameters, &state.buffers}) {
+    for (const auto& [name, tensor] : *list)
+      add(tensor);
+  }
+  for (const State::Computed& one : state.computed)
+    add(one.member);
+}
+
+void ModuleBase::CloneScope::Copies::fill_states(const std::string& outer) {
+  DeepCopy::Pairs pairs;
+  for (const auto& [tensor, copy] : tensors)
+    pairs.emplace_back(Ref<TensorImpl>(tensor), Ref<TensorImpl>(&copy.impl()));
+  handles.emplace(std::move(pairs));
+  current = this;
+  for (const auto& [state, copy] : states) {
+    *copy = State(*state);
+    std::string path = state->path->substr(std::min(outer.size(), state->path->size()));
+    if (path.starts_with('.')) path.erase(0, 1);
+    copy->path = interned_path(path);
+    for (State::Computed& one : copy->computed)
+      one.list = one.list.copy();
+    if (copy->replacement) {  // its own tensors are not in use, so they are shared
+      copy->replacement = copy->replacement.copy();
+      continue;
+    }
+    for (const auto& [name, parameter] : copy->parameters)
+      autograd::make_autograd(parameter.impl()).owner = copy;
+  }
+}
+
 ModuleBase::CloneScope::CloneScope(const ModuleBase& root, Site site)
     : copies_(std::make_unique<Copies>()) {
   if (thread_state().trace != nullptr) {
@@ -91,50 +147,19 @@ ModuleBase::CloneScope::CloneScope(const ModuleBase& root, Site site)
                       site);
   }
   const UnrecordedLook unrecorded;
-  const NamedModules modules = root.named_modules();
-  DeepCopy::Pairs tensors;
-  std::set<const TensorImpl*> known;
-  const auto copy_tensors = [&](const NamedTensors& list) {
-    for (const auto& [name, tensor] : list) {
-      const Ref<TensorImpl> own(&tensor.impl());
-      if (!known.insert(own.get()).second) continue;
-      const Tensor copy = tensor.detach().clone(site);
-      if (tensor.requires_grad()) copy.requires_grad_();
-      tensors.emplace_back(own, &copy.impl());
-    }
-  };
   const NoGradGuard no_grad;
-  for (const auto& [path, module] : modules) {
-    const State& state = *module.state_;
-    if (state.replacement || state.has_replaced_module || !state.computed.empty()) {
-      throw Unsupported(
-          str("[clone] the module '", path, "' has ",
-              state.computed.empty() ? "a replaced sub-module" : "parametrizations",
-              ", which clone() does not support; make a second module in the same way and copy the "
-              "values by load_state_dict(state_dict())"),
-          site);
-    }
-    copies_->states.emplace(&state, std::make_shared<State>());
-    copy_tensors(state.parameters);
-    copy_tensors(state.buffers);
+  for (const auto& [path, module] : root.named_modules()) {
+    copies_->add_states(module);
+    const State& state = module.live_state();
+    for (const ModuleBase& replaced : state.replaced)
+      copies_->add_states(replaced);
+    copies_->add_tensors(state, site);
   }
-  copies_->tensors.emplace(std::move(tensors));
-  Copies::current = copies_.get();
-  const size_t outer = root.live_state().path->size();
-  for (const auto& [state, copy] : copies_->states) {
-    *copy = State(*state);
-    std::string path = state->path->substr(std::min(outer, state->path->size()));
-    if (path.starts_with('.')) path.erase(0, 1);
-    copy->path = interned_path(path);
-    for (const auto& [name, parameter] : copy->parameters)
-      autograd::make_autograd(parameter.impl()).owner = copy;
-  }
+  copies_->fill_states(*root.live_state().path);
   note_module_change();
 }
 
-ModuleBase::CloneScope::~CloneScope() {
-  Copies::current = nullptr;
-}
+ModuleBase::CloneScope::~CloneScope() = default;
 
 ModuleBase::State& ModuleBase::live_state() const {
   if (internal::module_recorder != nullptr) [[unlikely]]

@@ -72,6 +72,8 @@ using FullBackwardHook =
     std::function<Tensor(ModuleBase& module, const Tensor& grad_input, const Tensor& grad_output)>;
 
 namespace internal {
+class ModuleObject;
+
 // Tells whether an object still exists. Each copy of an object has its own mark, which never
 // changes: objects are compared byte by byte (nn/module_reads.h).
 class LifeMark {
@@ -329,8 +331,7 @@ class ModuleBase {
   // registered neither as AnyModule nor as `type`.
   bool check_replacement(std::string_view path, const std::type_info& type,
                          bool maps_tensors) const;
-  void put_replacement(std::string_view path, std::shared_ptr<ModuleBase> module,
-                       const std::type_info& type);
+  void put_replacement(std::string_view path, internal::ModuleObject module);
 
   std::shared_ptr<State> state_;
   internal::LifeMark life_;
@@ -339,6 +340,41 @@ class ModuleBase {
 std::ostream& operator<<(std::ostream& out, const ModuleBase& module);
 
 namespace internal {
+
+// A module object of any type. Copies share the object.
+class ModuleObject {
+ public:
+  ModuleObject() = default;
+
+  template <class M>
+
+  requires std::derived_from<M, ModuleBase>
+
+  explicit ModuleObject(M module)
+      : object_(std::make_shared<M>(std::move(module))), type_(&typeid(M)), copy_(&copy_of<M>) {}
+
+  explicit operator bool() const { return object_ != nullptr; }
+
+  ModuleBase& operator*() const { return *object_; }
+
+  ModuleBase* operator->() const { return object_.get(); }
+
+  const std::type_info& type() const { return *type_; }
+
+  // A second object, by the copy constructor of the type.
+  ModuleObject copy() const { return copy_(*object_); }
+
+ private:
+  template <class M>
+  static ModuleObject copy_of(const ModuleBase& module) {
+    return ModuleObject(M(static_cast<const M&>(module)));
+  }
+
+  std::shared_ptr<ModuleBase> object_;
+  const std::type_info* type_ = nullptr;
+  ModuleObject (*copy_)(const ModuleBase& module) = nullptr;
+};
+
 template <class... Args>
 inline constexpr bool kBeginsWithTensor = false;
 template <class First, class... Rest>
@@ -384,10 +420,11 @@ class Module : public ModuleBase {
   // copy.deepcopy(module) makes: the same names, values, dtypes, layouts, modes and hooks; tensors
   // that are tied stay tied to each other. Gradients are not copied, and neither are tensors that
   // are members without being registered, which both modules share. Throws Unsupported in build()
-  // of a graph, and if a module inside was replaced or parametrized.
+  // of a graph.
   Derived clone(Site site = Site::here()) const requires std::copy_constructible<Derived> {
-    const CloneScope scope(*this, site);
-    return Derived(static_cast<const Derived&>(*this));
+    const Derived& source = target();
+    const CloneScope scope(source, site);
+    return Derived(source);
   }
 
  private:
@@ -482,11 +519,11 @@ void ModuleBase::replace_module(std::string_view path, M module) {
   const bool is_any = check_replacement(path, typeid(M), kMapsTensors);
   if constexpr (kMapsTensors && !std::same_as<M, AnyModule>) {
     if (is_any) {
-      put_replacement(path, std::make_shared<AnyModule>(std::move(module)), typeid(AnyModule));
+      put_replacement(path, internal::ModuleObject(AnyModule(std::move(module))));
       return;
     }
   }
-  put_replacement(path, std::make_shared<M>(std::move(module)), typeid(M));
+  put_replacement(path, internal::ModuleObject(std::move(module)));
 }
 
 }  // namespace flow::nn

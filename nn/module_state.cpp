@@ -48,7 +48,7 @@ Substitution::Pairs ModuleBase::State::compute_members() const {
   Substitution::Pairs pairs;
   const bool keeps_values = thread_state().trace == nullptr && !Substitution::is_active();
   for (const Computed& one : computed) {
-    const Tensor value = one.compute();
+    const Tensor value = one.compute(*one.list);
     if (!(value.shape() == one.member.shape())) {
       throw InvalidArgument(str("[parametrize] the parametrization of '", one.name,
                                 "' must keep its shape; received ", value.shape(), " for ",

@@ -43,8 +43,8 @@ struct ModuleBase::State {
   struct Computed {
     std::string name;
     Tensor member;  // the tensor that the object holds; ops of its calls take the result instead
-    std::function<Tensor()> compute;
-    std::shared_ptr<ModuleBase> list = {};  // of parametrizations; holds the other parameters
+    std::function<Tensor(ModuleBase& list)> compute;
+    internal::ModuleObject list;  // of parametrizations; holds the other parameters
   };
 
   // The computed tensors, each with the member whose place it takes. Outside traces and other
@@ -76,12 +76,12 @@ struct ModuleBase::State {
   // records of a call refer to it and may be read after the module is destroyed.
   const std::string* path = interned_path("");
 
-  // Whether a direct sub-module was replaced, and the parameters of those that were.
-  bool has_replaced_module = false;
+  // The direct sub-modules that were replaced, as which the object still has them, and their
+  // parameters.
+  std::vector<ModuleBase> replaced;
   std::vector<Tensor> replaced_parameters;
-  // The module that replaced this one, and the type of the member.
-  std::shared_ptr<ModuleBase> replacement;
-  const std::type_info* replacement_type = nullptr;
+  // The module that replaced this one, of the type of the member.
+  internal::ModuleObject replacement;
 
   // The number of tensors and modules that were registered or replaced.
   uint64_t num_registrations = 0;

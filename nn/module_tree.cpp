@@ -80,8 +80,7 @@ bool ModuleBase::check_replacement(std::string_view path, const std::type_info& 
           "accepts every module that maps a tensor to a tensor"));
 }
 
-void ModuleBase::put_replacement(std::string_view path, std::shared_ptr<ModuleBase> module,
-                                 const std::type_info& type) {
+void ModuleBase::put_replacement(std::string_view path, internal::ModuleObject module) {
   const auto [parent, name] = split_last(path);
   const ModuleBase owner = get_submodule(parent);
   auto& children = owner.live_state().children;
@@ -97,12 +96,11 @@ void ModuleBase::put_replacement(std::string_view path, std::shared_ptr<ModuleBa
   const std::string& prefix = *old.path;
   for (auto& [inner, descendant] : module->named_modules())
     descendant.live_state().path = interned_path(join_path(prefix, inner));
-  owner.live_state().has_replaced_module = true;
+  owner.live_state().replaced.push_back(child.second);
   for (const Tensor& parameter : child.second.parameters())
     owner.live_state().replaced_parameters.push_back(parameter);
   child.second = *module;
   old.replacement = std::move(module);
-  old.replacement_type = &type;
   owner.note_registration();
 }
 
@@ -110,8 +108,8 @@ ModuleBase* ModuleBase::replacement(const std::type_info& type) const {
   ModuleBase* found = nullptr;
   for (const State* state = state_.get(); state->replacement;
        state = state->replacement->state_.get()) {
-    if (*state->replacement_type != type) break;
-    found = state->replacement.get();
+    if (state->replacement.type() != type) break;
+    found = &*state->replacement;
   }
   return found;
 }

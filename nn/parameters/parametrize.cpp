@@ -76,8 +76,8 @@ class Parametrized {
                               "names that own_parameters() lists"));
   }
 
-  void add(const std::string& name, const std::shared_ptr<ParametrizationList>& list,
-           std::function<Tensor()> compute) {
+  void add(const std::string& name, const ParametrizationList& list,
+           std::function<Tensor(ModuleBase& list)> compute) {
     const Tensor member = parameter(name);
     std::erase_if(state_.parameters, [&](const auto& entry) { return entry.first == name; });
     member.requires_grad_(false);
@@ -85,8 +85,8 @@ class Parametrized {
       const ModuleDict<ParametrizationList> dict{};
       module_.add_child("parametrizations", dict, typeid(ModuleDict<ParametrizationList>));
     }
-    module_.get_submodule("parametrizations").add_child(name, *list, typeid(ParametrizationList));
-    state_.computed.push_back({name, member, std::move(compute), list});
+    module_.get_submodule("parametrizations").add_child(name, list, typeid(ParametrizationList));
+    state_.computed.push_back({name, member, std::move(compute), internal::ModuleObject(list)});
     refresh();
   }
 
@@ -113,7 +113,7 @@ class Parametrized {
     const Tensor original = originals[0].second;
     {
       const NoGradGuard no_grad;
-      const Tensor value = keeps_value ? found->compute() : original;
+      const Tensor value = keeps_value ? found->compute(*found->list) : original;
       found->member.set_data(value.detach().clone());
     }
     found->member.requires_grad_(original.requires_grad());
@@ -177,12 +177,14 @@ void internal::add_parametrization(const ModuleBase& module, const std::string& 
     return;
   }
   const Tensor value = parametrized.parameter(name);
-  const auto list = std::make_shared<ParametrizationList>();
+  ParametrizationList list;
   const NoGradGuard no_grad;
   const Tensor original =
-      copy_as_parameter(*list, "original", inverse ? inverse(value) : value, value);
-  list->push_back(parametrization);
-  parametrized.add(name, list, [list, original] { return (*list)(original); });
+      copy_as_parameter(list, "original", inverse ? inverse(value) : value, value);
+  list.push_back(parametrization);
+  parametrized.add(name, list, [original](ModuleBase& own) {
+    return static_cast<ParametrizationList&>(own)(original);
+  });
 }
 
 void remove_parametrizations(const ModuleBase& module, const std::string& name,
@@ -296,12 +298,12 @@ void internal::add_weight_norm(const ModuleBase& module, const WeightNormOptions
                               "; give std::nullopt for one norm of the whole"));
   }
   const NoGradGuard no_grad;
-  const auto list = std::make_shared<ParametrizationList>();
-  const auto rule = std::make_shared<WeightNorm>(options);
-  const Tensor g = copy_as_parameter(*list, "original0", rule->norm_of(value), value);
-  const Tensor v = copy_as_parameter(*list, "original1", value, value);
-  list->add_named("0", *rule);
-  parametrized.add(options.name, list, [rule, g, v] { return (*rule)(g, v); });
+  ParametrizationList list;
+  const WeightNorm rule(options);
+  const Tensor g = copy_as_parameter(list, "original0", rule.norm_of(value), value);
+  const Tensor v = copy_as_parameter(list, "original1", value, value);
+  list.add_named("0", rule);
+  parametrized.add(options.name, list, [rule, g, v](ModuleBase&) { return rule(g, v); });
 }
 
 void internal::add_spectral_norm(const ModuleBase& module, const SpectralNormOptions& options) {

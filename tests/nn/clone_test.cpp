@@ -116,13 +116,83 @@ TEST(Clone, TrainsInAGraphNextToTheOriginal) {
   EXPECT_NE(values(step(ones({2, 3}))), Doubles(6, 0));
 }
 
-TEST(Clone, RefusesWhatItCannotCopy) {
-  nn::Sequential replaced(nn::ReLU(), nn::Linear(2, 2));
-  replaced.replace_module("0", nn::Tanh());
-  EXPECT_THROW(replaced.clone(), Unsupported);
-  nn::Sequential parametrized(nn::utils::parametrizations::weight_norm(nn::Linear(2, 2)));
-  EXPECT_THROW(parametrized.clone(), Unsupported);
+TEST(Clone, ReplacedPartsAreThoseOfTheClone) {
+  Net net;
+  net.replace_module("head", nn::Sequential(nn::Linear(3, 3), nn::Tanh()));
+  net.replace_module("fc", nn::Linear(3, 3, {.bias = false}));
+  net.replace_module("fc", nn::Linear(3, 3));
+  net.replace_module("layers.0", nn::Linear(3, 3, {.bias = false}));
+  const Tensor x = randn({2, 3});
+  const Doubles before = values(net(x));
 
+  Net copy = net.clone();
+  EXPECT_EQ(values(copy(x)), before);
+  ASSERT_EQ(copy.named_parameters().size(), net.named_parameters().size());
+  for (size_t i = 0; i < copy.named_parameters().size(); ++i) {
+    EXPECT_EQ(copy.named_parameters()[i].first, net.named_parameters()[i].first);
+    EXPECT_FALSE(copy.parameters()[i].is_same(net.parameters()[i]));
+  }
+  EXPECT_EQ(copy.repr(), net.repr());
+
+  copy(x).sum().backward();
+  for (const auto& [name, parameter] : copy.named_parameters())
+    EXPECT_TRUE(parameter.grad().defined()) << name;
+  for (const auto& [name, parameter] : net.named_parameters())
+    EXPECT_FALSE(parameter.grad().defined()) << name;
+  optim::SGD(copy.parameters(), {.lr = 0.5}).step();
+  EXPECT_NE(values(copy(x)), before);
+  EXPECT_EQ(values(net(x)), before);
+  copy.replace_module("head", nn::Linear(3, 3));
+  EXPECT_EQ(values(net(x)), before);
+
+  const NoGradGuard no_grad;
+  net.fc.clone().bias.fill_(100);  // of what replaced the member
+  EXPECT_EQ(values(net(x)), before);
+}
+
+// A parametrization with a parameter of its own.
+struct Scaled : nn::Module<Scaled> {
+  Tensor factor{register_parameter("factor", full({1}, 2.0))};
+
+  Tensor forward(const Tensor& x) { return x * factor; }
+};
+
+TEST(Clone, ParametrizedPartsTrainApart) {
+  nn::Linear scaled(3, 3);
+  nn::utils::parametrize::register_parametrization(scaled, "weight", Scaled());
+  nn::utils::parametrize::register_parametrization(scaled, "weight", nn::Tanh());
+  nn::Sequential net(nn::utils::parametrizations::weight_norm(nn::Linear(3, 3)), scaled,
+                     nn::utils::parametrizations::spectral_norm(nn::Linear(3, 3)));
+  net.eval();
+  const Tensor x = randn({2, 3});
+  const Doubles before = values(net(x));
+
+  nn::Sequential copy = net.clone();
+  EXPECT_EQ(values(copy(x)), before);
+  EXPECT_EQ(copy.repr(), net.repr());
+  ASSERT_EQ(copy.named_parameters().size(), net.named_parameters().size());
+  copy(x).sum().backward();
+  for (const auto& [name, parameter] : copy.named_parameters())
+    EXPECT_TRUE(parameter.grad().defined()) << name;
+  for (const auto& [name, parameter] : net.named_parameters())
+    EXPECT_FALSE(parameter.grad().defined()) << name;
+
+  optim::SGD(copy.parameters(), {.lr = 0.5}).step();
+  const Doubles after = values(copy(x));
+  EXPECT_NE(after, before);
+  EXPECT_EQ(values(net(x)), before);
+  EXPECT_FALSE(copy[0].as<nn::Linear>().weight.is_same(net[0].as<nn::Linear>().weight));
+  copy.train();
+  copy(x);  // writes the vectors of the spectral norm
+  EXPECT_EQ(values(net(x)), before);
+
+  copy.eval();
+  nn::utils::parametrize::remove_parametrizations(copy[1].as<nn::Linear>(), "weight");
+  EXPECT_TRUE(nn::utils::parametrize::is_parametrized(net[1].as<nn::Linear>(), "weight"));
+  EXPECT_EQ(values(net(x)), before);
+}
+
+TEST(Clone, IsRefusedInAGraph) {
   struct InBuild : nn::Graph<InBuild> {
     nn::Linear layer{2, 2};
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "boxing/redistribute.h"
+#include "core/device/joined_launch.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "ops/creation/creation.h"
@@ -108,6 +109,7 @@ namespace {
 Tensor total_norm_of(const char* caller, const std::vector<Tensor>& grads,
                      const ClipGradNormOptions& options) {
   const NoGradGuard no_grad;
+  const cuda::JoinLaunches joins;
   if (grads.empty()) return zeros({});
   const DType dtype = grads[0].dtype();
   const double p = options.norm_type;
@@ -132,9 +134,21 @@ void check_max_norm(const char* caller, double max_norm) {
 
 void scale_to_norm(const std::vector<Tensor>& grads, double max_norm, const Tensor& total) {
   const NoGradGuard no_grad;
+  const cuda::JoinLaunches joins;
   const Tensor factor = clamp(max_norm / (total + 1e-6), {.max = 1.0});
-  for (const Tensor& grad : grads)
-    grad.mul_(like(on_placement_of(factor, grad), grad.dtype()));
+  std::vector<Tensor> factors;  // of each dtype and placement of a gradient
+  for (const Tensor& grad : grads) {
+    auto fitting = std::find_if(factors.begin(), factors.end(), [&](const Tensor& made) {
+      return made.dtype() == grad.dtype() && made.is_global() == grad.is_global() &&
+             (!grad.is_global() || made.placement() == grad.placement());
+    });
+    if (fitting == factors.end()) {
+      Tensor made = like(on_placement_of(factor, grad), grad.dtype());
+      fitting = factors.insert(factors.end(), std::move(made));
+    }
+    grad.mul_(*fitting);
+  }
+  cuda::queue_joined();
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ void RankDevice::make_current() const {
 }
 
 void RankDevice::synchronize() const {
-  FLOW_CUDA_CALL(cudaStreamSynchronize(compute_));
+  FLOW_CUDA_CALL(cudaStreamSynchronize(compute_stream()));
   FLOW_CUDA_CALL(cudaStreamSynchronize(copy_));
   FLOW_CUDA_CALL(cudaStreamSynchronize(communication_));
   throw_fault();
@@ -194,6 +194,7 @@ RankDevice& rank_device(RankContext& rank) {
 }
 
 cudaError_t order_work(const DeviceAllocator& first, const DeviceAllocator& second) noexcept {
+  queue_joined_or_warn();
   const int outer = current_index;
   cudaEvent_t reached = nullptr;
   // An event is recorded on streams of its own device only.

@@ -9,6 +9,7 @@
 #include "core/context.h"
 #include "core/device/cuda_allocator.h"
 #include "core/device/cuda_ring.h"
+#include "core/device/joined_launch.h"
 #include "core/storage.h"
 
 namespace flow::cuda {
@@ -34,7 +35,11 @@ class RankDevice {
 
   int index() const { return index_; }
 
-  cudaStream_t compute_stream() const { return compute_; }
+  // For work that is queued at once: what the thread has put off (JoinLaunches) is queued first.
+  cudaStream_t compute_stream() const {
+    queue_joined();
+    return compute_;
+  }
 
   cudaStream_t copy_stream() const { return copy_; }
 
@@ -42,8 +47,11 @@ class RankDevice {
 
   DeviceAllocator& allocator() { return allocator_; }
 
-  // Queues on the compute stream.
-  PinnedRing& ring() { return ring_; }
+  // Queues on the compute stream, after what the thread has put off.
+  PinnedRing& ring() {
+    queue_joined();
+    return ring_;
+  }
 
   // Makes this device the calling thread's current CUDA device.
   void make_current() const;

@@ -15,6 +15,7 @@
 #include "boxing/transfer_log.h"
 #include "core/context.h"
 #include "core/device/device_memory.h"
+#include "core/device/joined_launch.h"
 #include "core/error.h"
 #include "core/strided_twin.h"
 #include "eager/run_kernel.h"
@@ -349,11 +350,13 @@ void Executor::run(std::span<const Tensor> externals) {
     stream = rank_.generator().next();
   num_timed_ = 0;
   if (timeline_) timeline_->begin_run();
+  const cuda::JoinLaunches joins;
   for (const BlockRun& run : runs_.runs()) {
     run_ = &run;
     if (timeline_) timeline_->begin_block_run(static_cast<size_t>(&run - runs_.runs().data()));
     run_block(blocks_[static_cast<size_t>(run.block)]);
   }
+  cuda::queue_joined();
   if (timeline_) timeline_->end_run();
   is_running_ = false;
 }
@@ -435,6 +438,7 @@ void Executor::run_body(LoadedStep& step) {
 }
 
 void Executor::start(LoadedStep& step) {
+  cuda::queue_joined();
   step.work = boxing::comm_thread(rank_).submit([&, in_run = boxing::running_step_here()] {
     std::optional<boxing::StepScope> scope;
     if (in_run != nullptr) scope.emplace(*in_run);

@@ -5,6 +5,7 @@
 
 #include "autograd/autocast.h"
 #include "core/context.h"
+#include "core/device/joined_launch.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "core/log.h"
@@ -37,6 +38,7 @@ void Optimizer::zero_grad() {
 void Optimizer::step(Site site) {
   const NoGradGuard no_grad;
   const UpdatePhase phase;
+  const cuda::JoinLaunches joins;
   autograd::drop_cached_casts();
   bool has_gradient = false;
   for_each_param([&](const Tensor& parameter, size_t number) {
@@ -47,6 +49,7 @@ void Optimizer::step(Site site) {
     advance(number, state);
     apply(parameter, grad, number, state);
   });
+  cuda::queue_joined();
   if (has_gradient || std::exchange(has_warned_, true)) return;
   log_warning(
       str(place_text(user_site(site), thread_state().module_path),

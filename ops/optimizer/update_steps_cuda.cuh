@@ -2,28 +2,43 @@
 // step of ops/optimizer/update_steps.h updates element by element.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <iterator>
+
 #include "ops/elementwise/elementwise_cuda.cuh"
+#include "ops/kernel/many_tensors_cuda.cuh"
 
 namespace flow::ops {
 
-// The inputs and outputs of the parameter's shape. Outputs have the strides of the inputs that they
-// replace.
-template <class T, int kTensors>
+// The tensors of the parameter's shape. Outputs have the strides of the inputs that they replace.
+template <class Step, class T>
 struct UpdateTensors {
-  const T* in[kTensors];
-  T* out[kTensors];  // null: not written
-};
+  const T* in[Step::kTensors];
+  T* out[std::popcount(Step::kMutates)];
 
-template <class T, int kTensors>
-UpdateTensors<T, kTensors> update_tensors(const KernelContext& ctx, uint32_t mutates) {
-  UpdateTensors<T, kTensors> tensors = {};
-  int output = 0;
-  for (int i = 0; i < kTensors; ++i) {
-    tensors.in[i] = ctx.in(i).as<T>();
-    if ((mutates >> i & 1) != 0) tensors.out[i] = ctx.out(output++).as<T>();
+  explicit UpdateTensors(const KernelContext& ctx) {
+    for (int k = 0; k < Step::kTensors; ++k) {
+      in[k] = ctx.in(k).as<T>();
+      if (writes(k)) out[output_of(k)] = ctx.out(output_of(k)).as<T>();
+    }
   }
-  return tensors;
-}
+
+  FLOW_HOST_DEVICE static constexpr bool writes(int k) { return (Step::kMutates >> k & 1) != 0; }
+
+  FLOW_HOST_DEVICE static constexpr int output_of(int k) {
+    int output = 0;
+    for (int before = 0; before < k; ++before)
+      output += writes(before) ? 1 : 0;
+    return output;
+  }
+
+  bool have_packs() const {
+    const auto is_aligned = [](const T* one) { return are_aligned(kPackCount<T>, one); };
+    return std::all_of(std::begin(in), std::end(in), is_aligned) &&
+           std::all_of(std::begin(out), std::end(out), is_aligned);
+  }
+};
 
 // What Step::numbers() makes, computed by one thread of the block, because it has powers of
 // doubles.
@@ -41,22 +56,40 @@ __device__ auto numbers_of(const Step& step) {
   return *static_cast<const Numbers*>(shared);
 }
 
-// Tensors without gaps, whose first elements are handled as packs.
+// Of tensors without gaps.
 template <class Step, class T>
-__global__ void update_flat(int64_t n, int64_t packs, Step step,
-                            UpdateTensors<T, Step::kTensors> tensors) {
-  using C = DeviceCompute<T>;
-  constexpr int kCount = kPackCount<T>;
-  constexpr int kTensors = Step::kTensors;
-  const auto numbers = numbers_of<Step, C>(step);
-  for (int64_t i = grid_thread(); i < packs; i += grid_threads()) {
+struct UpdateWork {
+  Step step;
+  UpdateTensors<Step, T> tensors;
+  int64_t numel;
+  bool has_packs;
+
+  explicit UpdateWork(const KernelContext& ctx)
+      : step(ctx), tensors(ctx), numel(ctx.in(0).numel()), has_packs(tensors.have_packs()) {}
+
+  static void launch(RankContext& rank, WorkTable<UpdateWork>& table) { run_on_many(rank, table); }
+
+  __device__ void operator()(int64_t begin, int64_t end) const {
+    constexpr int kCount = kPackCount<T>;
+    const auto numbers = numbers_of<Step, DeviceCompute<T>>(step);
+    const int64_t packs = has_packs ? end / kCount : begin / kCount;
+    for (int64_t i = begin / kCount + threadIdx.x; i < packs; i += blockDim.x)
+      update<kCount>(numbers, i);
+    for (int64_t i = packs * kCount + threadIdx.x; i < end; i += blockDim.x)
+      update<1>(numbers, i);
+  }
+
+  // The elements of pack i.
+  template <int kCount, class Numbers>
+  __device__ void update(const Numbers& numbers, int64_t i) const {
+    constexpr int kTensors = Step::kTensors;
     Pack<T, kCount> pack[kTensors];
     FLOW_UNROLL
     for (int k = 0; k < kTensors; ++k)
       pack[k] = load_pack<kCount>(tensors.in[k], i);
     FLOW_UNROLL
     for (int j = 0; j < kCount; ++j) {
-      C values[kTensors];
+      DeviceCompute<T> values[kTensors];
       FLOW_UNROLL
       for (int k = 0; k < kTensors; ++k)
         values[k] = widen(pack[k].element[j]);
@@ -67,55 +100,38 @@ __global__ void update_flat(int64_t n, int64_t packs, Step step,
     }
     FLOW_UNROLL
     for (int k = 0; k < kTensors; ++k)
-      if (tensors.out[k] != nullptr) store_pack(tensors.out[k], i, pack[k]);
+      if (tensors.writes(k)) store_pack(tensors.out[tensors.output_of(k)], i, pack[k]);
   }
-  for (int64_t i = packs * kCount + grid_thread(); i < n; i += grid_threads()) {
-    C values[kTensors];
-    for (int k = 0; k < kTensors; ++k)
-      values[k] = widen(tensors.in[k][i]);
-    step.run(numbers, values);
-    for (int k = 0; k < kTensors; ++k)
-      if (tensors.out[k] != nullptr) tensors.out[k][i] = narrow<T>(values[k]);
-  }
-}
+};
 
 // Operand 0 of the loop is the output, operand i + 1 is input i.
 template <class Step, class T>
-__global__ void update(DeviceLoop<1 + Step::kTensors> loop, Step step,
-                       UpdateTensors<T, Step::kTensors> tensors) {
+__global__ void update_strided(DeviceLoop<1 + Step::kTensors> loop, Step step,
+                               UpdateTensors<Step, T> tensors) {
   using C = DeviceCompute<T>;
   const auto numbers = numbers_of<Step, C>(step);
   for (int64_t i = grid_thread(); i < loop.numel; i += grid_threads()) {
     const auto offsets = offsets_of(loop, i);
     C values[Step::kTensors];
+    FLOW_UNROLL
     for (int k = 0; k < Step::kTensors; ++k)
       values[k] = widen(tensors.in[k][offsets.at[k + 1]]);
     step.run(numbers, values);
+    FLOW_UNROLL
     for (int k = 0; k < Step::kTensors; ++k) {
-      if (tensors.out[k] != nullptr) tensors.out[k][offsets.at[k + 1]] = narrow<T>(values[k]);
+      if (tensors.writes(k))
+        tensors.out[tensors.output_of(k)][offsets.at[k + 1]] = narrow<T>(values[k]);
     }
   }
 }
 
 template <class Step, class T>
 void run_update(const KernelContext& ctx) {
-  constexpr int kTensors = Step::kTensors;
   const auto& state = ctx.state_as<LoopNest>();
-  const auto loop = device_loop<1 + kTensors>(state);
-  const auto tensors = update_tensors<T, kTensors>(ctx, Step::kMutates);
-  if (state.is_flat()) {
-    constexpr int kCount = kPackCount<T>;
-    bool is_aligned = true;
-    for (int k = 0; k < kTensors; ++k)
-      is_aligned = is_aligned && are_aligned(kCount, tensors.in[k], tensors.out[k]);
-    const int64_t packs = is_aligned ? loop.numel / kCount : 0;
-    cuda::launch(
-        update_flat<Step, T>, cuda::blocks_for(std::max(packs, loop.numel - packs * kCount)),
-        cuda::kBlockThreads, 0, cuda::stream_of(ctx), loop.numel, packs, Step(ctx), tensors);
-    return;
-  }
-  cuda::launch(update<Step, T>, cuda::blocks_for(loop.numel), cuda::kBlockThreads, 0,
-               cuda::stream_of(ctx), loop, Step(ctx), tensors);
+  if (state.is_flat()) return join_or_launch(ctx, UpdateWork<Step, T>(ctx));
+  const auto loop = device_loop<1 + Step::kTensors>(state);
+  cuda::launch(update_strided<Step, T>, cuda::blocks_for(loop.numel), cuda::kBlockThreads, 0,
+               cuda::stream_of(ctx), loop, Step(ctx), UpdateTensors<Step, T>(ctx));
 }
 
 template <class Step>

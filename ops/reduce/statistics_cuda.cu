@@ -1,5 +1,7 @@
 // Norms and log-sum-exp on CUDA devices, in double. A team of threads computes each result, or a
 // piece of it.
+#include "core/device/device_memory.h"
+#include "ops/kernel/many_tensors_cuda.cuh"
 #include "ops/reduce/reduced_places_cuda.cuh"
 #include "ops/reduce/statistics_op.h"
 
@@ -80,6 +82,53 @@ struct JoinNorm {
   }
 };
 
+// y = sqrt(sum of x^2) of a whole tensor without gaps: the sums of its pieces are added in order.
+template <class T>
+struct WholeNorm {
+  const T* x;
+  T* y;
+  int64_t numel;
+  double* partial = nullptr;  // a sum for each piece
+
+  __device__ void operator()(int64_t begin, int64_t end) const {
+    const Team team;
+    double total = 0;
+    FLOW_UNROLL_16
+    for (int64_t i = begin + team.first(); i < end; i += team.step()) {
+      const auto v = static_cast<double>(widen(x[i]));
+      total += v * v;
+    }
+    total = team.sum(total);
+    if (team.leads()) partial[begin / kWorkPiece] = total;
+  }
+
+  static void launch(RankContext& rank, WorkTable<WholeNorm>& table);
+};
+
+template <class T>
+__global__ void __launch_bounds__(cuda::kBlockThreads) finish_norms(WorkTable<WholeNorm<T>> table) {
+  const Team team;
+  const WholeNorm<T>& norm = table.work[blockIdx.x];
+  const int64_t pieces = (norm.numel + kWorkPiece - 1) / kWorkPiece;
+  double total = 0;
+  for (int64_t i = team.first(); i < pieces; i += team.step())
+    total += norm.partial[i];
+  total = team.sum(total);
+  if (team.leads()) *norm.y = narrow<T>(static_cast<Wide<T>>(std::sqrt(total)));
+}
+
+template <class T>
+void WholeNorm<T>::launch(RankContext& rank, WorkTable<WholeNorm>& table) {
+  const Ref<Storage> memory =
+      allocate_storage(rank, DeviceType::kCuda, table.num_pieces() * sizeof(double));
+  auto* partial = reinterpret_cast<double*>(memory->data());
+  for (int i = 0; i < table.count; ++i)
+    table.work[i].partial = partial + (i == 0 ? 0 : table.end[i - 1]);
+  run_on_many(rank, table);
+  cuda::launch(finish_norms<T>, static_cast<unsigned>(table.count), cuda::kBlockThreads, 0,
+               cuda::rank_device(rank).compute_stream(), table);
+}
+
 // The largest element is subtracted first, so that no exponential overflows.
 template <class T>
 struct Logsumexp {
@@ -127,9 +176,20 @@ void norm_of(const KernelContext& ctx) {
   }
 }
 
+// A norm of 2 that has one result.
+bool is_whole_norm(const KernelContext& ctx) {
+  const TensorView& x = ctx.in(0);
+  return ctx.attrs_as<VectorNormAttrs>().p == 2 && x.meta->is_contiguous && x.numel() > 0 &&
+         ctx.out(0).numel() == 1;
+}
+
 void norm(const KernelContext& ctx) {
   const bool is_euclidean = ctx.attrs_as<VectorNormAttrs>().p == 2;
   dispatch_floating(ctx.in(0).meta->dtype, [&]<class T>() {
+    if (is_whole_norm(ctx)) {
+      const TensorView& x = ctx.in(0);
+      return join_or_launch(ctx, WholeNorm<T>{x.as<T>(), ctx.out(0).as<T>(), x.numel()});
+    }
     is_euclidean ? norm_of<T, true>(ctx) : norm_of<T, false>(ctx);
   });
 }

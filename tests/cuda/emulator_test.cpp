@@ -1,6 +1,7 @@
 // What the emulated CUDA promises tests: it finds mistakes that a real device would.
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <numeric>
 #include <string_view>
 #include <vector>
@@ -14,10 +15,14 @@
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_launch.h"
 #include "core/device/device_memory.h"
+#include "core/device/joined_launch.h"
+#include "core/grad_mode.h"
 #include "eager/runtime.h"
+#include "nn/flow.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/linear/matmul.h"
+#include "ops/optimizer/update.h"
 #include "ops/random/random.h"
 #include "tests/support/cuda_emulator/library_hooks.h"
 
@@ -260,6 +265,93 @@ TEST(CudaEmulator, RanksOfOneDeviceRedistributeWithoutWaiting) {
     EXPECT_TRUE(has_run);
     env::barrier();
   });
+}
+
+struct TrainStep : nn::Graph<TrainStep> {
+  nn::Sequential net;
+
+  TrainStep(nn::Sequential n, optim::Optimizer& optimizer) : net(n) {
+    add_optimizer(optimizer);
+    config().set_passes(nn::exact);
+  }
+
+  Tensor build(const Tensor& x) {
+    const Tensor loss = sum(net(x));
+    loss.backward();
+    return loss;
+  }
+};
+
+int64_t launches_of(const std::function<void()>& work) {
+  const int64_t before = cuda_emulator::num_launches();
+  work();
+  return cuda_emulator::num_launches() - before;
+}
+
+// A launch takes 21 parameters of AdamW.
+constexpr int64_t kParameters = 60, kUpdates = 3;
+
+nn::Sequential net_of_many() {
+  nn::Sequential net;
+  for (int64_t i = 0; i < kParameters / 2; ++i)
+    net.push_back(nn::Linear(3, 3));
+  net.to("cuda");
+  return net;
+}
+
+TEST(CudaEmulator, OneLaunchIsForManyParameters) {
+  nn::Sequential net = net_of_many();
+  optim::AdamW adamw(net.parameters());
+  for (const Tensor& parameter : net.parameters())
+    parameter.set_grad(ones(parameter.shape(), {.device = "cuda"}));
+  adamw.step();  // makes the state
+
+  EXPECT_EQ(launches_of([&] { adamw.step(); }), kUpdates);
+  // Norms and their sums, their norm, the factor, and the gradients.
+  EXPECT_LE(launches_of([&] { nn::utils::clip_grad_norm_(net.parameters(), 0.5); }), 12);
+}
+
+// A compiled step has the kernels of the eager one, and its updates come after backward.
+TEST(CudaEmulator, CompiledStepsUpdateManyParametersInOneLaunch) {
+  nn::Sequential net = net_of_many();
+  optim::AdamW adamw(net.parameters());
+  TrainStep graph(net, adamw);
+  const Tensor x = ones({2, 3}, {.device = "cuda"});
+  graph(x);
+  const int64_t compiled = launches_of([&] { graph(x); });
+
+  net.zero_grad();
+  const int64_t eager = launches_of([&] { sum(net(x)).backward(); });
+
+  EXPECT_LE(compiled, eager + kUpdates);
+  EXPECT_GT(compiled, eager / 2);
+}
+
+// The launch of what was put off may fail. step() throws; a scope that an error leaves logs.
+TEST(CudaEmulator, AJoinedLaunchThatFailsIsReported) {
+  const NoGradGuard no_grad;
+  const Tensor p = ones({4}, {.device = "cuda"}), grad = ones({4}, {.device = "cuda"});
+  optim::SGD sgd({ones({4}, {.device = "cuda"})}, {.lr = 0.5});
+  sgd.parameters()[0].set_grad(grad);
+
+  testing::internal::CaptureStderr();
+  cuda_emulator::fail_calls(cudaErrorIllegalAddress);
+  std::string raised;
+  try {
+    sgd.step();
+  } catch (const Error& error) {
+    raised = error.what();
+  }
+  {
+    const cuda::JoinLaunches joins;
+    sgd_update(p, grad, Tensor(), {.lr = 0.5});
+  }
+  cuda_emulator::fail_calls(cudaSuccess);
+  const std::string logged = testing::internal::GetCapturedStderr();
+
+  EXPECT_NE(raised.find("cudaErrorIllegalAddress"), std::string::npos) << raised;
+  EXPECT_NE(logged.find("cudaErrorIllegalAddress"), std::string::npos) << logged;
+  EXPECT_EQ(p.to_vector<float>(), std::vector<float>(4, 1));
 }
 
 TEST(CudaEmulator, MemoryRunsOutAtTheLimit) {

@@ -1,4 +1,5 @@
-// How tests steer and observe the emulated libraries; see also refuse_products in cuda_runtime.h.
+// How tests steer and observe the emulated libraries, and observe the runtime; see also
+// refuse_products in cuda_runtime.h.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,9 @@ struct LibraryCalls {
 };
 
 LibraryCalls library_calls();
+
+// Launches of kernels since the start of the process, those of the libraries too.
+int64_t num_launches();
 
 // Objects of the libraries (handles, descriptors) that have not been destroyed.
 int64_t live_library_objects();

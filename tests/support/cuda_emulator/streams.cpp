@@ -1,6 +1,7 @@
 // Streams delay their work until the program waits for it, so that a missing wait gives a wrong
 // result in every run. Only a stream with much queued work runs earlier.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <deque>
@@ -8,10 +9,13 @@
 #include <vector>
 
 #include "emulated_device.h"
+#include "library_hooks.h"
 
 namespace {
 
 constexpr size_t kLongest = 256;
+
+std::atomic<int64_t> launches = 0;
 
 // One recording of an event.
 struct Mark {
@@ -80,7 +84,12 @@ cudaError_t queue(cudaStream_t stream, cuda_emulator::DeviceSet devices,
 
 cudaError_t cuda_emulator::enqueue(cudaStream_t stream, std::function<void()> work) {
   if (stream != nullptr && stream->device != current()) return cudaErrorInvalidResourceHandle;
+  ++launches;
   return queue(stream, stream == nullptr ? 0 : only_device(stream->device), std::move(work));
+}
+
+int64_t cuda_emulator::num_launches() {
+  return launches;
 }
 
 cudaError_t cuda_emulator::synchronize(int device) {

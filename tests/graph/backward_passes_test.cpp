@@ -1,5 +1,6 @@
 // Passes that change the order in which a training step computes: text before and after.
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -56,6 +57,28 @@ TEST(MoveUpdates, UpdatesFollowTheLastReaderOfTheirParameter) {
   EXPECT_EQ(after(move_updates,
                   kInputs + kForward + gradients + kGradientOfFirst + first + second + kResults, 1),
             kInputs + kForward + gradients + second + kGradientOfFirst + first + kResults);
+}
+
+std::string replace_all(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+// 16 MiB of gradients do not wait.
+TEST(MoveUpdates, SmallUpdatesOnDevicesWaitForTheLast) {
+  const auto on_device = [](const std::string& text, const char* shape) {
+    return replace_all(replace_all(text, " cpu", " cuda"), "(8, 8)", shape);
+  };
+  const std::string begin = kInputs + kForward + kGradientOfSecond + kGradientOfMiddle;
+  const std::string first = update("%8", "%1", "%7"), second = update("%9", "%2", "%5");
+  const std::string text = begin + kGradientOfFirst + first + second + kResults;
+  const std::string joined = begin + kGradientOfFirst + second + first + kResults;
+  const std::string at_once = begin + second + kGradientOfFirst + first + kResults;
+  for (const auto& [shape, expected] :
+       {std::pair("(2048, 2047)", joined), std::pair("(2048, 2048)", at_once)}) {
+    EXPECT_EQ(after(move_updates, on_device(text, shape), 1), on_device(expected, shape));
+  }
 }
 
 TEST(MoveUpdates, UpdatesOfOneParameterKeepTheirOrder) {

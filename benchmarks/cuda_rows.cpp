@@ -100,16 +100,29 @@ CudaRow embedding_row() {
           }};
 }
 
-// AdamW over the parameters of GPT-2 124M: reads 4 and writes 3 floats for each.
+// The parameters of GPT-2 124M, with gradients.
+std::vector<Tensor> gpt2_parameters() {
+  models::Gpt model;
+  model.to("cuda");
+  for (const Tensor& p : model.parameters())
+    p.set_grad(normal(p.shape(), float32));
+  return model.parameters();
+}
+
+// Reads 4 and writes 3 floats for each parameter.
 CudaRow adamw_row() {
   return {"adamw/float32", CudaWork::kBytes, 7 * 4 * 124.4e6, []() -> Call {
-            models::Gpt model;
-            model.to("cuda");
             const auto optimizer =
-                std::make_shared<optim::AdamW>(model.parameters(), optim::AdamWOptions{.lr = 1e-4});
-            for (const Tensor& p : model.parameters())
-              p.set_grad(normal(p.shape(), float32));
+                std::make_shared<optim::AdamW>(gpt2_parameters(), optim::AdamWOptions{.lr = 1e-4});
             return [=] { optimizer->step(); };
+          }};
+}
+
+// Reads each gradient for the norm, then reads and writes it.
+CudaRow clip_row() {
+  return {"clip/float32", CudaWork::kBytes, 3 * 4 * 124.4e6, []() -> Call {
+            return
+                [parameters = gpt2_parameters()] { nn::utils::clip_grad_norm_(parameters, 1e-3); };
           }};
 }
 
@@ -220,6 +233,7 @@ std::vector<CudaRow> cuda_rows() {
   rows.push_back(attention_row(false));
   rows.push_back(attention_row(true));
   rows.push_back(adamw_row());
+  rows.push_back(clip_row());
   rows.push_back(copy_row("to_device", "cpu", "cuda"));
   rows.push_back(copy_row("to_host", "cuda", "cpu"));
   rows.push_back({"call/add4x4", CudaWork::kCalls, 1, []() -> Call {

@@ -112,6 +112,13 @@ def adamw():
     return optimizer.step, ()
 
 
+def clip():
+    parameters = list(gpt2_124m().parameters())
+    for p in parameters:
+        p.grad = torch.randn_like(p)
+    return lambda: torch.nn.utils.clip_grad_norm_(parameters, 1e-3, foreach=True), ()
+
+
 def mlp():
     model = torch.nn.Sequential(torch.nn.Linear(784, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10)).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
@@ -142,6 +149,7 @@ CALLS = {
     "attention/bfloat16": lambda: attention(False),
     "attention/bfloat16/bwd": lambda: attention(True),
     "adamw/float32": adamw,
+    "clip/float32": clip,
     "train/mlp": mlp,
     "call/add4x4": lambda: (lambda x: x + x, (normal((4, 4)),)),
     "to_device": lambda: (lambda x: x.cuda(), (torch.ones(1 << 24),)),
@@ -149,7 +157,7 @@ CALLS = {
     "train/gpt2": lambda: (gpt2(False), ()),
     "train/gpt2/graph": lambda: (gpt2(True), ()),
 }
-NOT_COMPILED = ("copy", "gemm", "call", "to_", "train", "attention", "adamw", "embedding", "sum", "transpose")
+NOT_COMPILED = ("copy", "gemm", "call", "to_", "train", "attention", "adamw", "clip", "embedding", "sum", "transpose")
 
 
 def make(name):

@@ -319,10 +319,12 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
     traced = trace.finish(results);
     step.shards = stand_ins.replace_in(traced);
   }
-  step.batching = state.batching = {.micro_batches = config_.micro_batches_,
-                                    .rule = config_.schedule_,
-                                    .num_arguments = arguments.tensors.size(),
-                                    .requires_exact = config_.is_exact_};
+  step.batching = state.batching = {
+      .micro_batches = config_.micro_batches_,
+      .rule = config_.schedule_,
+      .num_arguments = arguments.tensors.size(),
+      .requires_exact = config_.is_exact_,
+      .receives_early = config_.overlap_.enabled && config_.overlap_.receives_early};
   state.traced = traced.graph;
   state.passes = list_passes(step);
   std::shared_ptr<const graph::CompiledArtifact> artifact = graph::compile_once(

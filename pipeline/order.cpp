@@ -370,12 +370,14 @@ graph::Pass micro_batching_pass(const MicroBatching& batching) {
     if (batching.requires_exact) require_exact(step.graph, cut);
     const auto count = std::count(cut.node_time.begin(), cut.node_time.end(), NodeTime::kEach);
     step.order = make_order(step.graph, std::move(cut), batching.schedule(step.graph));
+    step.order->receives_early = batching.receives_early;
     return count;
   };
   return {"micro_batching", true, run,
           str(batching.micro_batches, " micro-batches of ", batching.num_arguments, " inputs, ",
               to_string(batching.rule), batching.rule.table.empty() ? "" : " ", batching.rule.table,
-              batching.requires_exact ? ", exact" : "")};
+              batching.requires_exact ? ", exact" : "",
+              batching.receives_early ? ", early receives" : "")};
 }
 
 }  // namespace flow::pipeline

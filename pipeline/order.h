@@ -48,9 +48,9 @@ StagePlan plan_stages(const graph::Graph& graph, const MicroBatchCut& cut, bool 
 
 // Nodes carry their stage (graph::StageGuard); a stage's values are on the stage's own ranks. A
 // rank does the actions of its stages in the order in which the schedule's simulation begins them.
-// Messages between stages are sent when the sender's action ends and received when the receiver's
-// begins, whatever layouts and placements they lead from and to. Throws InvalidArgument unless the
-// schedule has the stages and micro-batches of graph and cut.
+// Messages between stages are sent when the sender's action ends and have been received when the
+// receiver's begins, whatever layouts and placements they lead from and to. Throws InvalidArgument
+// unless the schedule has the stages and micro-batches of graph and cut.
 graph::Order make_order(const graph::Graph& graph, MicroBatchCut cut, const Schedule& schedule);
 
 // What a step's micro-batching depends on besides its graph.
@@ -59,6 +59,7 @@ struct MicroBatching {
   ScheduleRule rule = {};
   size_t num_arguments = 0;     // the first inputs, which are batches; the others are not cut
   bool requires_exact = false;  // refuses a step whose results differ from those of the whole batch
+  bool receives_early = true;   // graph::Order::receives_early
 
   // False for a graph of one stage and one micro-batch, which runs in plain order. Requires settled
   // stages, as cut() and schedule() do.

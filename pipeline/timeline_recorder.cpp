@@ -42,10 +42,6 @@ int64_t bytes_of(const Program& program, graph::BufferId buffer) {
   return static_cast<int64_t>(program.buffer(buffer).meta->local_bytes());
 }
 
-bool is_wait(const Step& step) {
-  return step.as<ReceiveStep>() != nullptr || step.as<WaitStep>() != nullptr;
-}
-
 std::optional<Action> action_named(const std::string& name) {
   if (name.empty() || name[0] < '0' || name[0] > '9') return std::nullopt;
   return parse_action(name);
@@ -92,7 +88,7 @@ class Reading {
     size_t first = begin, last = end;
     if (action) {  // from the last receive on, to the waits for its sends
       for (size_t i = begin; i < end; ++i) {
-        if (steps_[i].step->as<ReceiveStep>() != nullptr) first = i + 1;
+        if (receive_of(*steps_[i].step) != nullptr) first = i + 1;
       }
       while (last > first && steps_[last - 1].step->as<WaitStep>() != nullptr)
         --last;
@@ -112,7 +108,7 @@ class Reading {
     if (!action) part.name = name;
     for (size_t i = first; i < last; ++i) {
       const double took = us(times_[i].end_ns - times_[i].begin_ns);
-      if (is_wait(*steps_[i].step)) part.waiting_us += took;
+      if (steps_[i].step->as<WaitStep>() != nullptr) part.waiting_us += took;
       if (steps_[i].step->route() != nullptr) part.collective_us += took;
     }
     if (!action) part.waiting_us = part.collective_us = 0;
@@ -128,15 +124,22 @@ class Reading {
     add_message(Kind::kTransfer, ran, time, send, ran.step->inputs[0]);
   }
 
-  void add(const RanStep& ran, const StepTime& time, const ReceiveStep& receive) {
-    add_message(Kind::kWait, ran, time, receive, ran.step->outputs[0]);
-  }
+  // The message is on the timeline where the rank waits for it.
+  void add(const RanStep&, const StepTime&, const ReceiveStep&) {}
 
   void add(const RanStep& ran, const StepTime& time, const WaitStep& wait) {
+    if (const ReceiveStep* receive = receive_of(*ran.step))
+      return add_message(Kind::kWait, ran, time, *receive, ran.step->outputs[0]);
     const auto* send = program_.steps[wait.started].as<SendStep>();
     if (send == nullptr) return add_kernel(ran, time);
     add_message(Kind::kWait, ran, time, *send, ran.step->inputs[0]);
     events_.back().is_send = true;
+  }
+
+  // The receive that a step starts or waits for; null if it does neither.
+  const ReceiveStep* receive_of(const Step& step) const {
+    const auto* wait = step.as<WaitStep>();
+    return (wait == nullptr ? step : program_.steps[wait->started]).as<ReceiveStep>();
   }
 
   // A kernel, a collective, the wait for one, or a conversion.

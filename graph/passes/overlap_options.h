@@ -19,6 +19,9 @@ struct OverlapOptions {
   // only if the whole tensor is at most this share of all that the step keeps between runs
   // (parameters and optimizer state, as if one rank held them).
   double most_memory_share = 1.0 / 64;
+  // A rank of a pipeline starts to receive what an action needs when its action before that one
+  // begins, and waits for it when the action itself begins.
+  bool receives_early = true;
   friend bool operator==(const OverlapOptions&, const OverlapOptions&) = default;
 };
 

@@ -72,7 +72,7 @@ class Check {
     }
   }
 
-  // What the views of a block's steps need in each run, and that sends are waited for.
+  // What the views of a block's steps need in each run, and that messages are waited for.
   void check_runs() {
     const ProgramRuns runs(program_);
     std::set<std::pair<size_t, int32_t>> started;
@@ -85,18 +85,13 @@ class Check {
         for (const BufferId id : step.outputs)
           check_in_run(id, run);
         check_in_run(step.guard, run);
-        if (is_started(step)) started.insert({i, run.micro_batch});
+        if (step.starts()) started.insert({i, run.micro_batch});
         const auto* wait = step.as<WaitStep>();
         require(wait == nullptr || started.erase({wait->started, run.micro_batch}) == 1, "step ", i,
                 " waits for a step that has not begun");
       }
     }
     require(started.empty(), "no step waits for a step that was started");
-  }
-
-  // True if a wait has to end what the step does.
-  static bool is_started(const Step& step) {
-    return step.as<SendStep>() != nullptr || step.in_background;
   }
 
   void check_in_run(BufferId id, const BlockRun& run) const {
@@ -208,7 +203,7 @@ class Check {
               "step ", index, " cannot be in the background");
     }
     std::visit([&](const auto& body) { check(index, step, body); }, step.body);
-    if (is_started(step)) started_.insert(index);
+    if (step.starts()) started_.insert(index);
   }
 
   void check(size_t index, const Step& step, const ConvertStep&) {

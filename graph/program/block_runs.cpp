@@ -25,11 +25,22 @@ BlockRuns::BlockRuns(const Order& order, int64_t rank, const PartBuffers& buffer
     if (has_message([&](const Message& it) { return it.to == rank && it.from != rank; }))
       edges_here_.push_back(i);
   }
+  const auto incoming = order.incoming.find(rank);
+  if (incoming == order.incoming.end()) return;
+  for (const auto& [from, messages] : incoming->second) {
+    for (size_t i = 0; i < messages.size(); ++i)
+      numbers_[{messages[i].edge, messages[i].micro_batch, from}] = i;
+  }
 }
 
 void BlockRuns::add_actions() {
+  std::vector<size_t> own;
   for (size_t i = 0; i < order_.actions.size(); ++i) {
-    if (order_.takes_part(order_.actions[i].block, rank_)) add_action(i);
+    if (order_.takes_part(order_.actions[i].block, rank_)) own.push_back(i);
+  }
+  for (size_t i = 0; i < own.size(); ++i) {
+    const bool has_early = order_.receives_early && i + 1 < own.size();
+    add_action(own[i], has_early ? &order_.actions[own[i + 1]] : nullptr);
   }
   builder_.begin_part("after");
   for (const size_t edge : edges_here_) {
@@ -40,12 +51,16 @@ void BlockRuns::add_actions() {
     builder_.add_run({.block = send.wait, .micro_batch = send.micro_batch});
 }
 
-void BlockRuns::add_action(size_t position) {
+void BlockRuns::add_action(size_t position, const BlockAction* next) {
   const BlockAction& action = order_.actions[position];
   const int64_t m = action.micro_batch;
   builder_.begin_part(action.name);
   for (const size_t edge : order_.edges_to[static_cast<size_t>(action.block)])
     receive(edge, m);
+  if (next != nullptr) {
+    for (const size_t edge : order_.edges_to[static_cast<size_t>(next->block)])
+      start_receives(edge, next->micro_batch);
+  }
   builder_.add_run({.block = blocks_.at({action.block, like(m)}),
                     .micro_batch = static_cast<int32_t>(m),
                     .is_first = has_run_.insert(action.block).second});
@@ -57,23 +72,30 @@ void BlockRuns::add_action(size_t position) {
   end_sends(position);
 }
 
-void BlockRuns::receive(size_t edge, int64_t micro_batch) {
-  for (const Message& message : order_.messages(order_.edges[edge], micro_batch)) {
-    if (message.to != rank_ || message.from == rank_) continue;
-    const auto key = std::tuple(edge, micro_batch, message.from);
-    while (!received_.contains(key))
-      receive_next(message.from);
-  }
+void BlockRuns::start_receives(size_t edge, int64_t micro_batch) {
+  add_receives(edge, micro_batch, &PartBuffers::Receive::start, num_started_);
 }
 
-void BlockRuns::receive_next(int64_t from) {
-  const std::vector<IncomingMessage>& messages = order_.incoming.at(rank_).at(from);
-  size_t& received = num_received_[from];
-  FLOW_ASSERT(received < messages.size(), "rank ", from, " sends less than rank ", rank_, " needs");
-  const IncomingMessage& next = messages[received++];
-  builder_.add_run({.block = buffers_.receive_from(next.edge, like(next.micro_batch), from),
-                    .micro_batch = static_cast<int32_t>(next.micro_batch)});
-  received_.insert({next.edge, next.micro_batch, from});
+void BlockRuns::receive(size_t edge, int64_t micro_batch) {
+  start_receives(edge, micro_batch);
+  add_receives(edge, micro_batch, &PartBuffers::Receive::end, num_received_);
+}
+
+void BlockRuns::add_receives(size_t edge, int64_t micro_batch,
+                             BlockIndex PartBuffers::Receive::*block,
+                             std::map<int64_t, size_t>& num_added) {
+  for (const Message& message : order_.messages(order_.edges[edge], micro_batch)) {
+    const int64_t from = message.from;
+    if (message.to != rank_ || from == rank_) continue;
+    const auto number = numbers_.find({edge, micro_batch, from});
+    FLOW_ASSERT(number != numbers_.end(), "rank ", from, " sends less than rank ", rank_, " needs");
+    const std::vector<IncomingMessage>& all = order_.incoming.at(rank_).at(from);
+    for (size_t& next = num_added[from]; next <= number->second; ++next) {
+      const int64_t m = all[next].micro_batch;
+      builder_.add_run({.block = buffers_.receive_from(all[next].edge, like(m), from).*block,
+                        .micro_batch = static_cast<int32_t>(m)});
+    }
+  }
 }
 
 void BlockRuns::end_sends(size_t position) {

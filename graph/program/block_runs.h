@@ -16,7 +16,8 @@
 namespace flow::graph {
 
 // Adds the runs of a pipelined program: the actions in which a rank takes part, with the receives
-// before them and the waits for sends whose receiver's action comes before them.
+// before them and the waits for sends whose receiver's action comes before them. With
+// Order::receives_early, the receives of an action start before the action that precedes it.
 class BlockRuns {
  public:
   // All of them must outlive it. The blocks must have been added.
@@ -41,11 +42,17 @@ class BlockRuns {
     size_t received_at = 0;
   };
 
-  void add_action(size_t position);
-  // Receives the elements of the edge's value that this rank needs. Messages from one rank are
-  // received in the order in which it sends them, so earlier ones are received first.
+  // `next`: the rank's next action, if its receives start before this one.
+  void add_action(size_t position, const BlockAction* next);
+  // Starts to receive the elements of the edge's value that this rank needs.
+  void start_receives(size_t edge, int64_t micro_batch);
+  // Receives them.
   void receive(size_t edge, int64_t micro_batch);
-  void receive_next(int64_t from);
+  // Adds runs of the first or the second block of receives, of the edge's messages and of those
+  // that their senders send before them: messages from one rank are received in the order in which
+  // it sends them. `num_added` counts them by sender.
+  void add_receives(size_t edge, int64_t micro_batch, BlockIndex PartBuffers::Receive::*block,
+                    std::map<int64_t, size_t>& num_added);
   // Waits for the sends whose receiver's action comes before `position` in the order of actions. In
   // any order of events, this never waits for something that happens later.
   void end_sends(size_t position);
@@ -60,9 +67,10 @@ class BlockRuns {
   std::vector<std::vector<size_t>> edges_from_;  // by block: those on which this rank sends
   std::vector<size_t> edges_here_;               // those on which this rank receives
   std::set<BlockId> has_run_;
-  std::vector<Send> sends_;                                  // not yet waited for
-  std::map<int64_t, size_t> num_received_;                   // by sender
-  std::set<std::tuple<size_t, int64_t, int64_t>> received_;  // edge, micro-batch, sender
+  std::vector<Send> sends_;  // not yet waited for
+  // The position of a message among those of its sender, by edge, micro-batch and sender.
+  std::map<std::tuple<size_t, int64_t, int64_t>, size_t> numbers_;
+  std::map<int64_t, size_t> num_started_, num_received_;  // by sender
 };
 
 }  // namespace flow::graph

@@ -129,17 +129,25 @@ size_t ProgramBuilder::add_send(BufferId buffer, int64_t peer, int64_t tag, cons
   return program_.steps.size() - 1;
 }
 
-void ProgramBuilder::add_recv(BufferId buffer, int64_t peer, int64_t tag, const Node& node) {
+size_t ProgramBuilder::add_recv(BufferId buffer, int64_t peer, int64_t tag, const Node& node) {
   add_step({.body = ReceiveStep{.peer = peer, .tag = tag},
             .outputs = {buffer},
             .file = node.file,
             .line = node.line,
             .module = node.module,
             .phase = node.phase});
+  return program_.steps.size() - 1;
 }
 
-void ProgramBuilder::add_wait(size_t send) {
-  add_step({.body = WaitStep{.started = send}, .inputs = program_.steps[send].inputs});
+void ProgramBuilder::add_wait(size_t started) {
+  const Step& step = program_.steps[started];
+  program_.steps.push_back({.body = WaitStep{.started = started},
+                            .inputs = step.inputs,
+                            .outputs = step.outputs,
+                            .file = step.file,
+                            .line = step.line,
+                            .module = step.module,
+                            .phase = step.phase});
 }
 
 bool ProgramBuilder::may_read(BufferId twin, BufferId source) const {
@@ -276,14 +284,7 @@ void ProgramBuilder::end_used(const Step& step) {
 void ProgramBuilder::end_running(size_t index) {
   const size_t started = running_[index];
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
-  const Step& step = program_.steps[started];
-  program_.steps.push_back({.body = WaitStep{.started = started},
-                            .inputs = step.inputs,
-                            .outputs = step.outputs,
-                            .file = step.file,
-                            .line = step.line,
-                            .module = step.module,
-                            .phase = step.phase});
+  add_wait(started);
 }
 
 void ProgramBuilder::end_communication() {

@@ -69,10 +69,11 @@ class ProgramBuilder {
   void add_sum(BufferId source, BufferId target);
   // add_sum, but in the first run of the block the target becomes the source.
   void add_to_sum(BufferId source, BufferId target);
-  // Starts a send and returns its step. It has to be waited for in the same micro-batch.
+  // Start a message and return its step, for which a step of the same micro-batch has to wait.
   size_t add_send(BufferId buffer, int64_t peer, int64_t tag, const Node& node);
-  void add_recv(BufferId buffer, int64_t peer, int64_t tag, const Node& node);
-  void add_wait(size_t send);
+  size_t add_recv(BufferId buffer, int64_t peer, int64_t tag, const Node& node);
+  // Waits for what a step started.
+  void add_wait(size_t started);
   // Returns the buffer in strided form, and in contiguous memory. It is converted or copied if
   // necessary.
   BufferId strided(BufferId buffer);

@@ -64,6 +64,7 @@ class Rehearsal {
   // From one rank to another.
   struct Edge {
     std::deque<Message> under_way;
+    std::deque<int64_t> expected;          // tags of receives that have started and not ended
     std::unordered_set<int64_t> received;  // tags of messages whose sender has not waited for them
   };
 
@@ -81,7 +82,8 @@ class Rehearsal {
 
   // `tag`: of a message that is sent or received.
   std::string describe(size_t rank, const Communication& it, int64_t tag = 0) const {
-    static constexpr const char* kVerbs[] = {"", "send to", "receive from", "wait for its send to"};
+    static constexpr const char* kVerbs[] = {"", "send to", "start to receive from",
+                                             "wait for its send to", "receive from"};
     const Step& step = programs_[rank]->steps[it.step];
     std::string text = str("rank ", rank, " step ", it.step, ": ");
     if (it.kind == Kind::kCollective) {
@@ -89,8 +91,9 @@ class Rehearsal {
     } else if (it.kind == Kind::kEnd) {
       text += "wait for its end";
     } else {
-      text += str(kVerbs[static_cast<size_t>(it.kind)], " rank ",
-                  it.ranks[it.kind == Kind::kRecv ? 0 : 1], " of ", it.bytes, " bytes");
+      const bool receives = it.kind == Kind::kRecv || it.kind == Kind::kArrival;
+      text += str(kVerbs[static_cast<size_t>(it.kind)], " rank ", it.ranks[receives ? 0 : 1],
+                  " of ", it.bytes, " bytes");
       if (it.kind != Kind::kWait) text += str(" under tag ", tag);
     }
     if (step.line != 0) text += str(" at ", step.file, ":", step.line);
@@ -110,14 +113,31 @@ class Rehearsal {
   bool advance(size_t rank) {
     const Communication& it = current(rank);
     if (it.kind == Kind::kCollective && !it.in_background) return meet(rank);
-    if (it.kind == Kind::kCollective) background_[rank].todo.push_back(&it);
-    const bool moves = it.kind == Kind::kCollective || it.kind == Kind::kSend ? true
-                       : it.kind == Kind::kRecv                               ? receive(rank, it)
-                       : it.kind == Kind::kEnd ? background_[rank].done.erase(it.step) > 0
-                                               : has_been_received(rank, it);
-    if (it.kind == Kind::kSend) send(rank, it);
+    const bool moves = carry_out(rank, it);
     if (moves) todo_[rank].advance();
     return moves;
+  }
+
+  // Returns false if the rank has to wait. What it starts never makes it wait.
+  bool carry_out(size_t rank, const Communication& it) {
+    switch (it.kind) {
+      case Kind::kCollective:
+        background_[rank].todo.push_back(&it);
+        return true;
+      case Kind::kSend:
+        send(rank, it);
+        return true;
+      case Kind::kRecv:
+        edge_of(it).expected.push_back(todo_[rank].current_tag());
+        return true;
+      case Kind::kWait:
+        return has_been_received(rank, it);
+      case Kind::kArrival:
+        return receive(rank, it);
+      case Kind::kEnd:
+        return background_[rank].done.erase(it.step) > 0;
+    }
+    return false;
   }
 
   // The collective that a rank's own thread waits in; null if there is none.
@@ -186,6 +206,10 @@ class Rehearsal {
 
   bool receive(size_t rank, const Communication& it) {
     Edge& edge = edge_of(it);
+    if (edge.expected.empty() || edge.expected.front() != todo_[rank].current_tag()) {
+      throw InternalError(str("[certificate] receives end in another order than they start: ",
+                              describe_current(rank)));
+    }
     if (edge.under_way.empty()) return false;
     const Message message = edge.under_way.front();
     const bool skips = message.sent->is_guarded != it.is_guarded;
@@ -196,6 +220,7 @@ class Rehearsal {
            describe(static_cast<size_t>(it.ranks[0]), *message.sent, message.tag));
     }
     edge.under_way.pop_front();
+    edge.expected.pop_front();
     edge.received.insert(message.tag);
     return true;
   }
@@ -211,6 +236,11 @@ class Rehearsal {
     }
     if (!stuck.empty()) throw InternalError(str("[certificate] ranks wait for ever: ", stuck));
     for (const auto& [ranks, edge] : edges_) {
+      if (!edge.expected.empty()) {
+        throw InternalError(str("[certificate] rank ", ranks.second, " starts ",
+                                edge.expected.size(), " receives from rank ", ranks.first,
+                                " for which it never waits"));
+      }
       if (edge.under_way.empty()) continue;
       throw InternalError(str("[certificate] ", edge.under_way.size(), " messages from rank ",
                               ranks.first, " to rank ", ranks.second, " are never received"));

@@ -45,12 +45,14 @@ struct Certificate {
 
 // `programs` are those of ranks 0, 1, …. Throws InternalError, which names ranks, steps and lines,
 // in these cases: members of a group differ in a collective or in their order; messages between two
-// ranks are received in another order than they are sent, with another size, or not at all; ranks
-// wait for each other in a circle; a rank may skip what another one does, or skips it under a
-// condition that is not one broadcast value; memory of the arena is used wrongly (check_memory).
-// A rank's communication thread carries out its collectives in the background one after another.
-// Sends count as unbuffered: a send ends when it is received. Assumed, and compared at run time by
-// FLOW_CHECK=1: ranks hold equal data of a broadcast value.
+// ranks are received in another order than they are sent, with another size, or not at all;
+// receives end in another order than they start; ranks wait for each other in a circle; a rank may
+// skip what another one does, or skips it under a condition that is not one broadcast value; memory
+// of the arena is used wrongly (check_memory). A rank's communication thread carries out its
+// collectives in the background one after another. Sends count as unbuffered: a send ends when its
+// receiver waits for it, however early the receive starts. Starting a message never makes a rank
+// wait. Assumed, and compared at run time by FLOW_CHECK=1: ranks hold equal data of a broadcast
+// value.
 Certificate certify(const Programs& programs, RankKind rank_kind = {});
 Certificate certify(std::span<const Program> programs);
 

@@ -64,6 +64,10 @@ class Listing {
       return add_message(Communication::Kind::kWait, step().inputs[0], rank_, send->peer,
                          send->tag);
     }
+    if (const auto* receive = started.as<ReceiveStep>()) {
+      return add_message(Communication::Kind::kArrival, step().outputs[0], receive->peer, rank_,
+                         receive->tag);
+    }
     const std::vector<int64_t> group = boxing::group_of(started.route()->steps[0], rank_);
     if (group.size() < 2) return;
     all_.push_back(

@@ -13,8 +13,9 @@ namespace flow::graph {
 
 // One thing that a program does together with other ranks.
 struct Communication {
-  // kWait: for a send. kEnd: for a collective in the background.
-  enum class Kind : uint8_t { kCollective, kSend, kRecv, kWait, kEnd };
+  // kSend and kRecv start a message. kWait: for a send. kArrival: the wait for a receive. kEnd: for
+  // a collective in the background.
+  enum class Kind : uint8_t { kCollective, kSend, kRecv, kWait, kArrival, kEnd };
 
   Kind kind = Kind::kCollective;
   size_t step = 0;             // of the program
@@ -24,7 +25,7 @@ struct Communication {
   // Of a message; of a collective: received by the rank that receives most.
   int64_t bytes = 0;
   double time_us = 0;       // predicted, of a collective
-  int64_t tag = 0;          // of a message, and of the wait for it
+  int64_t tag = 0;          // of a message, and of a wait for it
   bool is_guarded = false;  // the step may be skipped
   bool in_background = false;
 };

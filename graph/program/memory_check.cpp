@@ -152,7 +152,10 @@ class MemoryCheck {
 class DataCheck {
  public:
   explicit DataCheck(const BufferUses& uses)
-      : program_(uses.program()), uses_(uses), written_(uses.program().buffers.size()) {
+      : program_(uses.program()),
+        uses_(uses),
+        written_(uses.program().buffers.size()),
+        num_started_(uses.program().buffers.size(), 0) {
     const auto num_micro_batches = static_cast<size_t>(uses_.times().num_micro_batches());
     for (BufferId id = 0; written_.contains(id); ++id)
       written_[id].assign(uses_.is_kept(id) ? num_micro_batches : 1, false);
@@ -170,12 +173,8 @@ class DataCheck {
         written_[id][0] = false;
       transient_.clear();
     }
-    for (const auto& [send, micro_batch] : sends_)
-      fail(program_, str("no step waits for the end of ", describe(program_, send)));
-    if (!in_background_.empty()) {
-      fail(program_,
-           str("no step waits for the end of ", describe(program_, in_background_.front())));
-    }
+    for (const auto& [step, micro_batch] : started_)
+      fail(program_, str("no step waits for the end of ", describe(program_, step)));
   }
 
  private:
@@ -218,13 +217,33 @@ class DataCheck {
     return {begin, begin + elements * size};
   }
 
-  // What runs in the background reads its inputs and writes its outputs until it ends.
-  void check_background(size_t index) const {
-    const Step& step = program_.steps[index];
-    const auto shares = [&](BufferId id, const std::vector<BufferId>& with) {
-      return std::any_of(with.begin(), with.end(), [&](BufferId it) { return overlap(id, it); });
+  void note_started(const Step& step, int32_t change) {
+    for (const auto* ids : {&step.inputs, &step.outputs}) {
+      for (const BufferId id : *ids)
+        num_started_[program_.root_of(id)] += change;
+    }
+  }
+
+  // True if a step that was started uses one of the step's buffers, in any micro-batch.
+  bool meets_started(const Step& step) const {
+    const auto is_used = [&](BufferId id) {
+      return id != kNoBuffer && num_started_[program_.root_of(id)] > 0;
     };
-    for (const size_t started : in_background_) {
+    return is_used(step.guard) || std::any_of(step.inputs.begin(), step.inputs.end(), is_used) ||
+           std::any_of(step.outputs.begin(), step.outputs.end(), is_used);
+  }
+
+  // What was started reads its inputs and writes its outputs until it ends.
+  void check_started(size_t index) const {
+    const Step& step = program_.steps[index];
+    if (!meets_started(step)) return;
+    for (const auto& [started, micro_batch] : started_) {
+      const bool is_same_part = micro_batch == run_->micro_batch;
+      const auto shares = [&](BufferId id, const std::vector<BufferId>& with) {
+        return std::any_of(with.begin(), with.end(), [&](BufferId it) {
+          return overlap(id, it) && (is_same_part || !uses_.is_kept(program_.root_of(id)));
+        });
+      };
       const Step& other = program_.steps[started];
       bool is_wrong = shares(step.guard, other.outputs);
       for (const BufferId id : step.inputs)
@@ -238,21 +257,15 @@ class DataCheck {
   }
 
   void check_waits(size_t index, const WaitStep& wait) {
-    const Step& started = program_.steps[wait.started];
-    if (started.as<SendStep>() != nullptr) {
-      if (sends_.erase({wait.started, run_->micro_batch}) > 0) return;
-      fail(program_, str(describe(program_, index), " waits for a send that has not begun"));
-    }
-    const auto at = std::find(in_background_.begin(), in_background_.end(), wait.started);
-    if (at == in_background_.end())
+    if (started_.erase({wait.started, run_->micro_batch}) == 0)
       fail(program_, str(describe(program_, index), " waits for a step that has not begun"));
-    in_background_.erase(at);
+    note_started(program_.steps[wait.started], -1);
   }
 
   void check_step(size_t index) {
     const Step& step = program_.steps[index];
     if (const auto* wait = step.as<WaitStep>()) check_waits(index, *wait);
-    check_background(index);
+    check_started(index);
     const bool only_writes_first = step.op_call() != nullptr && step.op_call()->op == &ops::kCopy;
     for (size_t k = only_writes_first ? 1 : 0; k < step.inputs.size(); ++k)
       check_written(index, step.inputs[k]);
@@ -263,8 +276,9 @@ class DataCheck {
       is_written(root) = true;
       if (uses_.is_moving(root) && !uses_.is_kept(root)) transient_.push_back(root);
     }
-    if (step.as<SendStep>() != nullptr) sends_.insert({index, run_->micro_batch});
-    if (step.in_background) in_background_.push_back(index);
+    if (!step.starts()) return;
+    started_.insert({index, run_->micro_batch});
+    note_started(step, 1);
   }
 
   const Program& program_;
@@ -272,9 +286,10 @@ class DataCheck {
   const BlockRun* run_ = nullptr;
   // By buffer; of a kept one by micro-batch.
   IdMap<BufferId, std::vector<bool>> written_;
-  std::vector<BufferId> transient_;             // written in this run
-  std::set<std::pair<size_t, int32_t>> sends_;  // not waited for
-  std::vector<size_t> in_background_;           // started and not waited for
+  std::vector<BufferId> transient_;  // written in this run
+  // The steps whose end no step has waited for, each with its micro-batch.
+  std::set<std::pair<size_t, int32_t>> started_;
+  IdMap<BufferId, int32_t> num_started_;  // that use the memory, by root
 };
 
 }  // namespace

@@ -69,7 +69,7 @@ struct Message {
 };
 
 // A redistribution from the ranks of one block to those of another. It is sent when `from` ends and
-// received when `to` begins, or after all actions.
+// has been received when `to` begins, or after all actions.
 struct BlockEdge {
   size_t node = 0;
   BlockId from = kAfterActions;
@@ -99,6 +99,8 @@ struct Order {
   std::vector<std::vector<size_t>> edges_to;  // by block: the edges that end there
   // By receiver, then by sender: the messages in the order in which they are sent.
   std::map<int64_t, std::map<int64_t, std::vector<IncomingMessage>>> incoming;
+  // The receives of an action start when the rank's action before it begins.
+  bool receives_early = true;
   // For each node whose attributes differ between micro-batches: the attributes by the first
   // micro-batch of each size.
   std::map<size_t, std::map<int64_t, std::vector<std::byte>>> attrs;

@@ -211,10 +211,13 @@ void PartBuffers::add_receives(size_t edge, int64_t m) {
   const Value& value = graph_.value(node.outputs[0]);
   for (const Message& message : order_.messages(order_.edges[edge], m)) {
     if (message.to != rank_ || message.from == rank_) continue;
-    receives_[{edge, m, message.from}] = builder_.begin_block();
+    Receive& receive = receives_[{edge, m, message.from}];
+    receive.start = builder_.begin_block();
     const BufferId buffer =
         builder_.add_buffer(local_meta(message.box.size, value.dtype, value.device));
-    builder_.add_recv(buffer, message.from, tag(edge), node);
+    const size_t started = builder_.add_recv(buffer, message.from, tag(edge), node);
+    receive.end = builder_.begin_block();
+    builder_.add_wait(started);
     place(edge, m, message.box, buffer);
   }
 }

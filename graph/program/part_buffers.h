@@ -81,7 +81,14 @@ class PartBuffers {
   // receiver.
   void send(size_t edge, int64_t m);
 
-  // Adds a block for each message of the edge that this rank receives.
+  // The blocks of a receive: the one that starts it, and the one that waits for the message and
+  // puts it in its place.
+  struct Receive {
+    BlockIndex start = -1;
+    BlockIndex end = -1;
+  };
+
+  // Adds the blocks of each message of the edge that this rank receives.
   void add_receives(size_t edge, int64_t m);
 
   // Makes the value of what was received.
@@ -93,8 +100,8 @@ class PartBuffers {
   // The blocks that wait for the sends of an edge.
   std::vector<BlockIndex> waits_of(size_t edge, int64_t m) const;
 
-  // The block that receives the edge's message from a rank.
-  BlockIndex receive_from(size_t edge, int64_t m, int64_t from) const {
+  // The receive of the edge's message from a rank.
+  const Receive& receive_from(size_t edge, int64_t m, int64_t from) const {
     return receives_.at({edge, m, from});
   }
 
@@ -132,7 +139,7 @@ class PartBuffers {
   // The parts taken from B values, by value, dim and micro-batch.
   std::map<std::tuple<ValueId, int64_t, int64_t>, BufferId> taken_;
   std::vector<Send> sends_;
-  std::map<std::tuple<size_t, int64_t, int64_t>, BlockIndex> receives_;  // edge, m, sender
+  std::map<std::tuple<size_t, int64_t, int64_t>, Receive> receives_;  // edge, m, sender
   std::map<std::pair<size_t, int64_t>, BufferId> arrived_;  // of values that become partial
 };
 

@@ -42,6 +42,10 @@ std::string partner_of(const Step& step) {
 }
 }  // namespace
 
+bool Step::starts() const {
+  return as<SendStep>() != nullptr || as<ReceiveStep>() != nullptr || in_background;
+}
+
 const OpCall* Step::op_call() const {
   if (const auto* kernel = as<KernelStep>()) return &kernel->op_call;
   if (const auto* collective = as<CollectiveStep>()) return &collective->op_call;

@@ -98,14 +98,14 @@ struct SendStep {
   int64_t tag = 0;
 };
 
-// Receives outputs[0], contiguous, from a rank.
+// Starts receiving outputs[0], contiguous, from a rank. Its tags are those of a SendStep.
 struct ReceiveStep {
   int64_t peer = -1;
   int64_t tag = 0;
 };
 
-// Ends what a step started, and has the buffers of that step: the send of the same micro-batch, or
-// a collective in the background of the same run of the block.
+// Ends what a step started, and has the buffers of that step: the send or the receive of the same
+// micro-batch, or a collective in the background of the same run of the block.
 struct WaitStep {
   size_t started = 0;  // the step that started it
 };
@@ -143,6 +143,8 @@ struct Step {
     return std::get_if<Body>(&body);
   }
 
+  // True if a WaitStep must end what the step starts: of a send, a receive, and in the background.
+  bool starts() const;
   // Returns the op that a kernel or a collective runs, otherwise null.
   const OpCall* op_call() const;
   // Returns the route that a collective or a bucket takes, otherwise null.
@@ -152,7 +154,8 @@ struct Step {
 };
 
 // Steps that run together: what a stage does of one kind (forward, backward, gradients of weights)
-// for a micro-batch, a receive, the wait for a send, or what comes before or after all of them.
+// for a micro-batch, the start or the end of a receive, the wait for a send, or what comes before
+// or after all of them.
 // Micro-batches of equal sizes share a block.
 struct Block {
   size_t first_step = 0;

@@ -203,7 +203,11 @@ LoadedBucket Executor::load(const Step& step, const BucketStep& bucket) const {
 }
 
 LoadedSend Executor::load(const Step&, const SendStep& send) const {
-  return {.peer = send.peer, .tag = send.tag};
+  return {{.peer = send.peer, .tag = send.tag}};
+}
+
+LoadedReceive Executor::load(const Step&, const ReceiveStep& receive) const {
+  return {{.peer = receive.peer, .tag = receive.tag}};
 }
 
 std::shared_ptr<const KernelCall> Executor::kernel_call_here(const Step& step,
@@ -344,7 +348,7 @@ void Executor::run(std::span<const Tensor> externals) {
   bind(externals, others);
   times_ = {};
   read_guard_ = kNoBuffer;
-  num_sends_ = 0;
+  num_messages_ = 0;
   const AddSeconds timed(times_.total);
   for (RandomStream& stream : streams_)
     stream = rank_.generator().next();
@@ -378,6 +382,7 @@ void Executor::cancel_run() {
   if (timeline_) timeline_->end_run();
   for (LoadedStep& step : steps_) {
     if (auto* send = std::get_if<LoadedSend>(&step.body)) send->pending.clear();
+    if (auto* receive = std::get_if<LoadedReceive>(&step.body)) receive->pending.clear();
     if (step.work.valid()) std::exchange(step.work, {}).wait();  // its error is that of the run
   }
   rank_.generator().set_state(drawn_before_);
@@ -455,7 +460,7 @@ void Executor::start(LoadedStep& step) {
 }
 
 void Executor::run(const LoadedStep& step, const LoadedKernel& kernel) {
-  if (num_sends_ > 0) boxing::advance_messages(rank_);
+  if (num_messages_ > 0) boxing::advance_messages(rank_);
   RandomStream random;
   if (kernel.draw >= 0) {
     random = streams_[static_cast<size_t>(kernel.draw)];
@@ -509,42 +514,51 @@ void Executor::run(const LoadedStep& step, LoadedSend& send) {
   const TensorView& input = step.inputs[0];
   boxing::Communicator& pair = pair_with(rank_, send.peer);
   const std::byte* data = input.data;
-  PendingSend& pending = send.pending.emplace_back();
+  PendingMessage& pending = send.pending.emplace_back();
   pending.micro_batch = run_->micro_batch;
   if (input.meta->device != DeviceType::kCpu) {
-    pending.sent = host_copy(rank_, input);
-    data = pending.sent->data();
+    pending.on_host = host_copy(rank_, input);
+    data = pending.on_host->data();
   }
   pending.transfer =
       pair.isend(data, bytes_of(input), 1 - pair.position(), tag_of(send), {.op = "pipeline edge"});
-  num_sends_ += pending.transfer != nullptr ? 1 : 0;
+  num_messages_ += pending.transfer != nullptr ? 1 : 0;
 }
 
-void Executor::run(const LoadedStep& step, const ReceiveStep& receive) {
-  const AddSeconds timed(times_.waiting);
+void Executor::run(const LoadedStep& step, LoadedReceive& receive) {
   const TensorView& output = step.outputs[0];
   boxing::Communicator& pair = pair_with(rank_, receive.peer);
-  const DeviceType device = output.meta->device;
-  const auto bytes = static_cast<size_t>(bytes_of(output));
-  const bool is_on_host = device == DeviceType::kCpu;
-  const Ref<Storage> host = is_on_host ? Ref<Storage>() : allocate_staging(rank_, bytes);
-  std::byte* data = is_on_host ? output.data : host->data();
-  pair.recv(data, bytes_of(output), 1 - pair.position(), tag_of(receive), {.op = "pipeline edge"});
-  if (!is_on_host) copy_bytes(rank_, output.data, device, data, DeviceType::kCpu, bytes);
+  std::byte* data = output.data;
+  PendingMessage& pending = receive.pending.emplace_back();
+  pending.micro_batch = run_->micro_batch;
+  if (output.meta->device != DeviceType::kCpu) {
+    pending.on_host = allocate_staging(rank_, output.meta->local_bytes());
+    data = pending.on_host->data();
+  }
+  pending.transfer = pair.irecv(data, bytes_of(output), 1 - pair.position(), tag_of(receive),
+                                {.op = "pipeline edge"});
+  num_messages_ += pending.transfer != nullptr ? 1 : 0;
 }
 
-void Executor::run(const LoadedStep&, const WaitStep& wait) {
+void Executor::run(const LoadedStep& step, const WaitStep& wait) {
   const AddSeconds timed(times_.waiting);
-  if (steps_[wait.started].in_background) return steps_[wait.started].work.get();
-  LoadedSend& send = std::get<LoadedSend>(steps_[wait.started].body);
-  boxing::Communicator& pair = pair_with(rank_, send.peer);
+  LoadedStep& started = steps_[wait.started];
+  if (started.in_background) return started.work.get();
+  auto* receive = std::get_if<LoadedReceive>(&started.body);
+  LoadedMessage& message = receive != nullptr ? static_cast<LoadedMessage&>(*receive)
+                                              : std::get<LoadedSend>(started.body);
   const auto pending =
-      std::find_if(send.pending.begin(), send.pending.end(),
-                   [&](const PendingSend& it) { return it.micro_batch == run_->micro_batch; });
-  FLOW_ASSERT(pending != send.pending.end(), "a wait for a send that has not begun");
-  num_sends_ -= pending->transfer != nullptr ? 1 : 0;
-  pair.wait(std::move(pending->transfer));
-  send.pending.erase(pending);
+      std::find_if(message.pending.begin(), message.pending.end(),
+                   [&](const PendingMessage& it) { return it.micro_batch == run_->micro_batch; });
+  FLOW_ASSERT(pending != message.pending.end(), "a wait for a message that has not begun");
+  num_messages_ -= pending->transfer != nullptr ? 1 : 0;
+  pair_with(rank_, message.peer).wait(std::move(pending->transfer));
+  if (receive != nullptr && pending->on_host) {
+    const TensorView& output = step.outputs[0];
+    copy_bytes(rank_, output.data, output.meta->device, pending->on_host->data(), DeviceType::kCpu,
+               output.meta->local_bytes());
+  }
+  message.pending.erase(pending);
 }
 
 }  // namespace flow::graph

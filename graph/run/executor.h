@@ -46,8 +46,8 @@ class Executor {
   // compiled for.
   void run(std::span<const Tensor> externals);
 
-  // Cancels the sends of a run that threw and waits for its collectives in the background, because
-  // the next run reuses their memory, and takes back its random draws; does nothing after a
+  // Cancels the messages of a run that threw and waits for its collectives in the background,
+  // because the next run reuses their memory, and takes back its random draws; does nothing after a
   // complete run. Ranks that may be waiting must have been told of the error.
   void cancel_run();
 
@@ -100,6 +100,7 @@ class Executor {
   LoadedKernel load(const Step& step, const CollectiveStep& collective) const;
   LoadedBucket load(const Step& step, const BucketStep& bucket) const;
   LoadedSend load(const Step& step, const SendStep& send) const;
+  LoadedReceive load(const Step& step, const ReceiveStep& receive) const;
 
   // The other kinds run as they are.
   template <class Body>
@@ -133,12 +134,11 @@ class Executor {
   void run(const LoadedStep& step, const LoadedBucket& bucket);
   void run(const LoadedStep& step, const ConvertStep& conversion);
   void run(const LoadedStep& step, LoadedSend& send);
-  void run(const LoadedStep& step, const ReceiveStep& receive);
+  void run(const LoadedStep& step, LoadedReceive& receive);
   void run(const LoadedStep& step, const WaitStep& wait);
 
   // The tag of a message in the micro-batch that runs.
-  template <class Message>
-  int64_t tag_of(const Message& message) const {
+  int64_t tag_of(const LoadedMessage& message) const {
     return message.tag + std::max(run_->micro_batch, 0);
   }
 
@@ -157,7 +157,7 @@ class Executor {
   std::vector<RandomStream> streams_;  // of this run, by draw
   Generator::State drawn_before_;      // the generator before this run
   bool is_running_ = false;            // also after a run that threw
-  int64_t num_sends_ = 0;              // number of sends in progress
+  int64_t num_messages_ = 0;           // number of messages in progress
   RunTimes times_;
   bool records_steps_ = false;
   std::unique_ptr<StepTimeline> timeline_;  // null: FLOW_TIMELINE is not set

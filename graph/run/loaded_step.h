@@ -39,18 +39,22 @@ struct LoadedBucket {
   boxing::Communicator* group = nullptr;
 };
 
-// A send in progress.
-struct PendingSend {
+// A message in progress.
+struct PendingMessage {
   int32_t micro_batch = kNoMicroBatch;
+  Ref<Storage> on_host = {};  // of what is on a device; outlives the transfer
   boxing::Transfer transfer = {};
-  Ref<Storage> sent = {};  // the host copy of what is sent from a device
 };
 
-struct LoadedSend {
+struct LoadedMessage {
   int64_t peer = -1;
   int64_t tag = 0;
-  std::vector<PendingSend> pending = {};
+  std::vector<PendingMessage> pending = {};
 };
+
+struct LoadedSend : LoadedMessage {};
+
+struct LoadedReceive : LoadedMessage {};
 
 struct LoadedStep {
   std::span<const TensorView> inputs;  // in the memory of the executor
@@ -63,7 +67,7 @@ struct LoadedStep {
   bool in_background = false;
   std::future<void> work = {};  // of a step in the background that has not ended
   StepTurn turn = StepTurn::kEvery;
-  std::variant<LoadedKernel, LoadedBucket, ConvertStep, LoadedSend, ReceiveStep, WaitStep> body =
+  std::variant<LoadedKernel, LoadedBucket, ConvertStep, LoadedSend, LoadedReceive, WaitStep> body =
       {};
   // The kernels of a positional op, by micro-batch; otherwise empty.
   std::vector<LoadedKernel> kernels = {};

@@ -38,7 +38,12 @@ struct Hand {
     return *this;
   }
 
+  // Starts a receive and waits for it.
   Hand& recv(int64_t from, int64_t tag, int64_t count = kCount) {
+    return start_recv(from, tag, count).wait(program.steps.size() - 1);
+  }
+
+  Hand& start_recv(int64_t from, int64_t tag, int64_t count = kCount) {
     program.steps.push_back({.body = ReceiveStep{.peer = from, .tag = tag},
                              .outputs = {buffer(count)},
                              .file = "user.cpp",
@@ -46,7 +51,7 @@ struct Hand {
     return *this;
   }
 
-  // For the send, or the step in the background, that is step `step`.
+  // For what step `step` started.
   Hand& wait(size_t step) {
     program.steps.push_back({.body = WaitStep{.started = step},
                              .inputs = program.steps[step].inputs,
@@ -125,7 +130,32 @@ TEST(Certificate, NamesAMissingReceive) {
 
 TEST(Certificate, NamesAMissingSend) {
   const std::string error = refusal(Hand(0), Hand(1).recv(0, 7));
-  EXPECT_TRUE(has(error, "rank 1 step 0: receive from rank 0 of 400 bytes under tag 7")) << error;
+  EXPECT_TRUE(has(error, "rank 1 step 1: receive from rank 0 of 400 bytes under tag 7")) << error;
+}
+
+TEST(Certificate, LetsReceivesStartBeforeTheirMessages) {
+  const Hand sender = Hand(0).all_reduce(8, 3).send(1, 1).send(1, 2).wait(1).wait(2);
+  const Hand early = Hand(1).start_recv(0, 1).start_recv(0, 2).all_reduce(8, 3).wait(0).wait(1);
+  EXPECT_EQ(refusal(sender, early), "certified");
+  EXPECT_NE(refusal(sender, Hand(1).recv(0, 1).all_reduce(8, 3).recv(0, 2)), "certified")
+      << "the wait in front of the sum comes before the send";
+  const std::string crossed =
+      refusal(sender, Hand(1).start_recv(0, 1).start_recv(0, 2).all_reduce(8, 3).wait(1).wait(0));
+  EXPECT_TRUE(has(crossed,
+                  "receives end in another order than they start: rank 1 step 3: "
+                  "receive from rank 0 of 400 bytes under tag 2"))
+      << crossed;
+  const std::string endless = refusal(Hand(0), Hand(1).start_recv(0, 1));
+  EXPECT_TRUE(has(endless, "rank 1 starts 1 receives from rank 0 for which it never waits"))
+      << endless;
+}
+
+// A transport may move a message only while its receiver waits for it.
+TEST(Certificate, CountsAMessageAsReceivedOnceItsReceiverWaits) {
+  const std::string error = refusal(Hand(0).send(1, 1).wait(0).all_reduce(8, 3),
+                                    Hand(1).start_recv(0, 1).all_reduce(8, 3).wait(0));
+  EXPECT_TRUE(has(error, "ranks wait for ever: rank 0 step 1: wait for its send to rank 1"))
+      << error;
 }
 
 TEST(Certificate, NamesAnotherSize) {
@@ -149,8 +179,8 @@ TEST(Certificate, NamesACollectiveThatOneRankLeavesOut) {
 
 TEST(Certificate, NamesRanksThatWaitForEachOther) {
   const std::string error = refusal(Hand(0).recv(1, 1).send(1, 2), Hand(1).recv(0, 2).send(0, 1));
-  EXPECT_TRUE(has(error, "rank 0 step 0: receive")) << error;
-  EXPECT_TRUE(has(error, "rank 1 step 0: receive")) << error;
+  EXPECT_TRUE(has(error, "rank 0 step 1: receive")) << error;
+  EXPECT_TRUE(has(error, "rank 1 step 1: receive")) << error;
 }
 
 TEST(Certificate, CountsSendsAsUnbuffered) {
@@ -273,6 +303,7 @@ struct Chain : Hand {
                      {.body = ConvertStep{}, .inputs = {b}, .outputs = {c}},
                      {.body = SendStep{.peer = 0}, .inputs = {c}},
                      {.body = ReceiveStep{.peer = 0}, .outputs = {d}},
+                     {.body = WaitStep{.started = 4}, .outputs = {d}},
                      {.body = WaitStep{.started = 3}, .inputs = {c}}};
     plan_memory(program);
   }
@@ -306,6 +337,32 @@ TEST(Certificate, NamesMemoryThatIsUsedWrongly) {
   lost.program.steps.pop_back();
   plan_memory(lost.program);
   EXPECT_TRUE(has(lost.problem(), "no step waits for the end of step 3")) << lost.problem();
+}
+
+TEST(Certificate, NamesMemoryThatIsUsedWhileAMessageArrives) {
+  // While d arrives, b is computed of a, and c of `read`.
+  const auto problem = [](BufferId Chain::*read, bool shares_memory) {
+    Chain it;
+    it.program.steps = {{.body = ConvertStep{}, .outputs = {it.a}},
+                        {.body = ReceiveStep{.peer = 0}, .outputs = {it.d}},
+                        {.body = ConvertStep{}, .inputs = {it.a}, .outputs = {it.b}},
+                        {.body = ConvertStep{}, .inputs = {it.*read}, .outputs = {it.c}},
+                        {.body = SendStep{.peer = 0}, .inputs = {it.c}},
+                        {.body = WaitStep{.started = 1}, .outputs = {it.d}},
+                        {.body = WaitStep{.started = 4}, .inputs = {it.c}}};
+    plan_memory(it.program);
+    if (shares_memory) it.program.buffer(it.d).arena_offset = it.program.buffer(it.a).arena_offset;
+    return it.problem();
+  };
+  EXPECT_EQ(problem(&Chain::b, false), "certified");
+  const std::string early = problem(&Chain::d, false);
+  EXPECT_TRUE(has(early, "step 3 (to_strided) uses a buffer before step 1 (recv) has ended"))
+      << early;
+  const std::string shared = problem(&Chain::b, true);
+  EXPECT_TRUE(has(shared,
+                  "buffer 3, used from step 1 (recv) on, overlaps buffer 0, used until "
+                  "step 2 (to_strided)"))
+      << shared;
 }
 
 }  // namespace

@@ -210,6 +210,9 @@ TEST(PlanFile, ChecksWhatEachKindOfStepNeeds) {
   in_background.in_background = true;
   EXPECT_TRUE(has(refusal_of({in_background, wait}), "step 0 cannot be in the background"));
   EXPECT_TRUE(has(refusal_of({{.body = SendStep{.peer = 0}, .inputs = {0}}}), "no valid message"));
+  const Step receive{.body = ReceiveStep{.peer = 1}, .outputs = {0}};
+  EXPECT_EQ(refusal_of({receive, {.body = WaitStep{.started = 0}, .outputs = {0}}}), "accepted");
+  EXPECT_TRUE(has(refusal_of({receive}), "no step waits for a step that was started"));
   EXPECT_TRUE(has(refusal_of({{.body = ReceiveStep{.peer = 1}, .inputs = {0}}}),
                   "does not have the buffers that it needs"));
   EXPECT_TRUE(has(refusal_of({{.body = ConvertStep{}, .inputs = {0}, .outputs = {1}}}),

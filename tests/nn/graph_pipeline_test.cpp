@@ -10,6 +10,7 @@
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
+#include "tests/support/ranks_fixture.h"
 #include "tests/support/stage_list.h"
 #include "tests/support/training_run.h"
 
@@ -37,6 +38,7 @@ struct How {
   bool recomputes = false;
   bool zero = false;
   bool amp = false;
+  nn::OverlapOptions overlap = {};
 };
 
 template <class Model>
@@ -50,6 +52,7 @@ struct Training : nn::Graph<Training<Model>> {
     if (how.recomputes) this->config().enable_recompute();
     if (how.zero) this->config().enable_zero({.stage = 1});
     if (how.amp) this->config().enable_amp(bfloat16);
+    this->config().set_overlap(how.overlap);
   }
 
   Tensor build(const Tensor& x, const Tensor& y) {
@@ -548,12 +551,63 @@ TEST(Pipeline, RanksThatAreProcessesEqualOneRank) {
   }
 }
 
+// ---- receives that start early
+
+void expect_same_bits(const TrainingRun& run, const TrainingRun& want, const std::string& what) {
+  EXPECT_EQ(run.losses, want.losses) << what;
+  EXPECT_EQ(run.weights, want.weights) << what;
+}
+
+class EarlyReceives : public RanksFixture {};
+
+INSTANTIATE_TEST_SUITE_P(Ranks, EarlyReceives,
+                         testing::Values(run_ranks, run_loopback_ranks, run_shared_memory_ranks));
+
+TEST_P(EarlyReceives, LeaveResultsAsTheyAreBitForBit) {
+  const std::vector<pipeline::ScheduleRule> one_each = {
+      pipeline::gpipe(), pipeline::one_f_one_b(), pipeline::zb_h1(),
+      pipeline::schedule_table("0F0 0F1 0B0 0B1\n1F0 1F1 1B1 1B0\n2F0 2B0 2F1 2B1\n"
+                               "3F0 3B0 3F1 3B1\n")};
+  const auto compare = [&](const Layout<Layers>& layout, How how) {
+    const std::string what = str(layout.name, ", ", how.parts, " micro-batches, ",
+                                 to_string(how.schedule), ' ', how.schedule.table);
+    run_on_ranks(layout.ranks, [&] {
+      const TrainingRun early = train(layers_task(4), layout, how);
+      how.overlap.receives_early = false;
+      expect_same_bits(early, train(layers_task(4), layout, how), what);
+    });
+  };
+  const Layout<Layers> alone = stages_on("pp4", 4, {k0, k1, k2, k3}, kB);
+  const Layout<Layers> pairs = stages_on("pp2 x dp2", 4, {k01, k01, k23, k23}, kS0);
+  for (const pipeline::ScheduleRule& schedule : one_each) {
+    for (const int64_t parts : {1, 2, 3}) {
+      if (schedule.table.empty() || parts == 2) compare(alone, {parts, schedule});
+    }
+  }
+  compare(pairs, {4, pipeline::one_f_one_b(), true});
+  compare(stages_on("interleaved", 4, {k01, k23, k01, k23}, kS0), {4, pipeline::interleaved(2)});
+  compare(stages_on("v", 2, {k0, k1, k1, k0}, kB), {4, pipeline::zb_v()});
+}
+
 // ---- what is known before a run
 
 struct Known {
   std::vector<int64_t> peak_bytes;  // by rank
   std::string summary;
+  int64_t num_early = 0;  // receives of rank 0 that start before other work
 };
+
+int64_t count_early_receives(const graph::Program& program) {
+  int64_t count = 0;
+  const graph::Step* last = nullptr;
+  for (const graph::BlockRun& run : program.runs) {
+    const graph::Step& first = program.steps[program.block(run.block).first_step];
+    if (last != nullptr && last->as<graph::ReceiveStep>() != nullptr)
+      count += first.as<graph::WaitStep>() == nullptr ? 1 : 0;
+    last = &first;
+  }
+  return count;
+}
 
 template <class Model>
 Known known_of(const Task<Model>& task, const Layout<Model>& layout, const How& how) {
@@ -569,6 +623,7 @@ Known known_of(const Task<Model>& task, const Layout<Model>& layout, const How& 
                               {.dtype = int64, .placement = layout.last, .sbp = layout.data}));
     if (env::rank() != 0) return;
     known.summary = compiled.summary();
+    known.num_early = count_early_receives(compiled.plan().program());
     for (const graph::RankCertificate& rank : compiled.plan().certificate().ranks)
       known.peak_bytes.push_back(rank.peak_bytes);
   });
@@ -601,6 +656,26 @@ TEST(Pipeline, MemoryFollowsTheSchedule) {
   EXPECT_LT(in_turn.peak_bytes[0], 0.65 * static_cast<double>(gpipe.peak_bytes[0]));
   EXPECT_LT(in_turn.peak_bytes[3], 0.35 * static_cast<double>(gpipe.peak_bytes[3]));
   EXPECT_LT(recomputed.peak_bytes[0], 0.5 * static_cast<double>(gpipe.peak_bytes[0]));
+}
+
+// A receive that starts an action early takes the memory of its message during that action.
+TEST(Pipeline, EarlyReceivesTakeTheMemoryOfOneMessage) {
+  constexpr int64_t kMessage = 64 * 16 * 4;
+  for (const pipeline::ScheduleRule& schedule : {pipeline::gpipe(), pipeline::one_f_one_b()}) {
+    const Known early = known_of(kDeep, kFourStages, {8, schedule});
+    const Known late =
+        known_of(kDeep, kFourStages,
+                 {.parts = 8, .schedule = schedule, .overlap = {.receives_early = false}});
+    const Known off = known_of(kDeep, kFourStages,
+                               {.parts = 8, .schedule = schedule, .overlap = {.enabled = false}});
+    EXPECT_GE(early.num_early, 7) << to_string(schedule);
+    EXPECT_EQ(late.num_early, 0);
+    EXPECT_EQ(off.num_early, 0);
+    for (size_t rank = 0; rank < 4; ++rank) {
+      EXPECT_GE(early.peak_bytes[rank], late.peak_bytes[rank]) << rank;
+      EXPECT_LE(early.peak_bytes[rank], late.peak_bytes[rank] + kMessage) << rank;
+    }
+  }
 }
 
 TEST(Pipeline, SummaryTellsBubbleMemoryAndEdges) {

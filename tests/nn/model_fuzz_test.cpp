@@ -188,6 +188,7 @@ struct Way {
   int64_t zero_stage = 0;
   bool recomputes = false;
   bool overlaps_all = false;
+  bool receives_early = true;
   std::vector<std::string> disabled_passes = {};
   int transport = 0;  // threads, messages, shared memory
 
@@ -277,7 +278,9 @@ struct Step : nn::Graph<Step> {
     config().set_micro_batches(way.micro_batches).set_schedule(way.schedule);
     config().enable_zero({.stage = way.zero_stage});
     if (way.recomputes) config().enable_recompute();
-    if (way.overlaps_all) config().set_overlap(kOverlapsAll);
+    nn::OverlapOptions overlap = way.overlaps_all ? kOverlapsAll : nn::OverlapOptions();
+    overlap.receives_early = way.receives_early;
+    config().set_overlap(overlap);
     if (way.is_exact) config().set_passes(nn::exact);
     for (const std::string& pass : way.disabled_passes)
       config().enable_pass(pass, false);
@@ -397,6 +400,8 @@ class Draw {
       way.transport = one_in(3) ? static_cast<int>(1 + below(2)) : 0;
       way.overlaps_all = one_in(2);
     }
+    for (Way& way : ways)
+      way.receives_early = one_in(2);
     return ways;
   }
 
@@ -470,13 +475,14 @@ std::string describe(const Model& model, const Way& way) {
   std::string text;
   for (const Kind* kind : model.layers)
     text += str(text.empty() ? "" : ", ", kind->name);
-  text += str("; loss ", static_cast<int>(model.loss), ", rule ", static_cast<int>(model.rule),
-              model.has_two_optimizers ? ", two optimizers" : "", model.clips ? ", clips" : "",
-              "; ", model.batch, " rows; ", way.is_compiled ? "graph" : "eager",
-              way.is_exact ? " exact" : "", ", ", way.micro_batches, " micro-batches, ",
-              to_string(way.schedule), ", zero ", way.zero_stage,
-              way.recomputes ? ", recompute" : "", way.overlaps_all ? ", all overlaps" : "",
-              ", transport ", way.transport, "; data ", way.data);
+  text +=
+      str("; loss ", static_cast<int>(model.loss), ", rule ", static_cast<int>(model.rule),
+          model.has_two_optimizers ? ", two optimizers" : "", model.clips ? ", clips" : "", "; ",
+          model.batch, " rows; ", way.is_compiled ? "graph" : "eager", way.is_exact ? " exact" : "",
+          ", ", way.micro_batches, " micro-batches, ", to_string(way.schedule), ", zero ",
+          way.zero_stage, way.recomputes ? ", recompute" : "",
+          way.overlaps_all ? ", all overlaps" : "", way.receives_early ? ", early receives" : "",
+          ", transport ", way.transport, "; data ", way.data);
   for (size_t i = 0; i < way.stages.size(); ++i)
     text += str(i == 0 ? " on " : ", ", way.stages[i], ' ', way.weights[i]);
   for (const std::string& pass : way.disabled_passes)

@@ -113,6 +113,7 @@ class Case {
     uses_adam_ = draw(2) == 0;
     run_ranks_ = std::array<RunRanks, 4>{run_ranks, run_ranks, run_loopback_ranks,
                                          run_shared_memory_ranks}[static_cast<size_t>(draw(4))];
+    receives_early_ = draw(3) > 0;
   }
 
   std::string name() const {
@@ -123,7 +124,8 @@ class Case {
                 to_string(schedule_), has_split_data_ ? ", S(0)" : ", B",
                 recomputes_ ? ", recompute" : "", uses_sum_ ? ", sum" : "", ", zero ", zero_stage_,
                 once_per_step_ ? " once" : "", ", ", dtype_, uses_adam_ ? ", Adam" : ", SGD",
-                run_ranks_ == run_ranks ? "" : ", processes", "; on");
+                run_ranks_ == run_ranks ? "" : ", processes",
+                receives_early_ ? ", early receives" : "", "; on");
     for (size_t s = 0; s < placements_.size(); ++s)
       text += str(' ', placements_[s], has_split_weights_[s] ? " rows" : "");
     return text;
@@ -259,6 +261,7 @@ class Case {
   DType dtype_ = float64;
   bool uses_adam_ = false;
   RunRanks run_ranks_ = nullptr;
+  bool receives_early_ = true;
 };
 
 void Case::lay_out(Net& net) const {
@@ -363,6 +366,7 @@ struct Step : nn::Graph<Step> {
   Step(const Case& c, Case::Net n, optim::Optimizer& optimizer) : task(c), net(n) {
     add_optimizer(optimizer, {.clip_grad_norm = 0.5});
     config().set_micro_batches(c.parts_).set_schedule(c.schedule_);
+    config().set_overlap({.receives_early = c.receives_early_});
     if (c.recomputes_) config().enable_recompute();
     config().enable_zero({.stage = c.zero_stage_, .once_per_step = c.once_per_step_});
   }

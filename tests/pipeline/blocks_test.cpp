@@ -62,17 +62,19 @@ graph::TracedStep two_stages(int64_t rows) {
   return trace.finish({hidden, loss, w1.grad(), w2.grad()});
 }
 
-std::vector<graph::Pass> passes_of(int64_t micro_batches) {
+std::vector<graph::Pass> passes_of(int64_t micro_batches, bool receives_early = true) {
   std::vector<graph::Pass> passes = graph::plain_passes();
-  passes.push_back(micro_batching_pass(
-      {.micro_batches = micro_batches, .rule = one_f_one_b(), .num_arguments = 1}));
+  passes.push_back(micro_batching_pass({.micro_batches = micro_batches,
+                                        .rule = one_f_one_b(),
+                                        .num_arguments = 1,
+                                        .receives_early = receives_early}));
   return passes;
 }
 
 // For two ranks that exist only for planning.
-CompiledArtifact compiled(int64_t rows, int64_t micro_batches) {
+CompiledArtifact compiled(int64_t rows, int64_t micro_batches, bool receives_early = true) {
   const PlanningWorld world(2);
-  return compile_artifact(two_stages(rows).graph, passes_of(micro_batches));
+  return compile_artifact(two_stages(rows).graph, passes_of(micro_batches, receives_early));
 }
 
 TEST(Blocks, MicroBatchesOfOneSizeShareThem) {
@@ -109,6 +111,69 @@ TEST(Blocks, RunsAreListedByAction) {
   EXPECT_NE(text.find("\n1B1: "), std::string::npos) << text;
   EXPECT_NE(text.find(" in the first run"), std::string::npos) << text;
   EXPECT_NE(text.find(" in later runs"), std::string::npos) << text;
+}
+
+// ---- receives
+
+const graph::Step& first_step_of(const Program& program, const BlockRun& run) {
+  return program.steps[program.block(run.block).first_step];
+}
+
+bool is_start(const Program& program, const BlockRun& run) {
+  return first_step_of(program, run).as<graph::ReceiveStep>() != nullptr;
+}
+
+bool is_arrival(const Program& program, const BlockRun& run) {
+  const auto* wait = first_step_of(program, run).as<graph::WaitStep>();
+  return wait != nullptr && program.steps[wait->started].as<graph::ReceiveStep>() != nullptr;
+}
+
+// What the runs of each action do.
+std::string runs_of_actions(const Program& program) {
+  std::string text;
+  for (size_t i = 0; i < program.parts.size(); ++i) {
+    const graph::ProgramPart& part = program.parts[i];
+    if (part.name == "before" || part.name == "after") continue;
+    text += part.name + ':';
+    const size_t end =
+        i + 1 < program.parts.size() ? program.parts[i + 1].first_run : program.runs.size();
+    for (size_t at = part.first_run; at < end; ++at) {
+      const BlockRun& run = program.runs[at];
+      const bool is_wait = first_step_of(program, run).as<graph::WaitStep>() != nullptr;
+      text += is_start(program, run)     ? " start"
+              : is_arrival(program, run) ? " receive"
+              : is_wait                  ? " sent"
+                                         : " run";
+      text += str(' ', run.micro_batch);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+TEST(Blocks, ReceivesStartOneActionEarly) {
+  const CompiledArtifact late = compiled(6, 3, false), early = compiled(6, 3);
+  EXPECT_EQ(runs_of_actions(*late.programs[1]),
+            "1F0: start 0 receive 0 run 0\n"
+            "1B0: run 0\n"
+            "1F1: start 1 receive 1 run 1 sent 0\n"
+            "1B1: run 1\n"
+            "1F2: start 2 receive 2 run 2 sent 1\n"
+            "1B2: run 2\n");
+  EXPECT_EQ(runs_of_actions(*early.programs[1]),
+            "1F0: start 0 receive 0 run 0\n"
+            "1B0: start 1 run 0\n"
+            "1F1: receive 1 run 1 sent 0\n"
+            "1B1: start 2 run 1\n"
+            "1F2: receive 2 run 2 sent 1\n"
+            "1B2: run 2\n");
+  EXPECT_EQ(runs_of_actions(*early.programs[0]),
+            "0F0: run 0\n"
+            "0F1: start 0 run 1\n"
+            "0B0: receive 0 run 0 sent 0\n"
+            "0F2: start 1 run 2 sent 1\n"
+            "0B1: receive 1 start 2 run 1\n"
+            "0B2: receive 2 run 2 sent 2\n");
 }
 
 // ---- what the certificate finds
@@ -178,11 +243,33 @@ TEST(Blocks, TheCertificateFindsDataOfAnotherMicroBatch) {
   EXPECT_NE(early, "certified");
   const std::string lost = problem(program, [](Program& p) {
     std::erase_if(p.runs, [&](const BlockRun& run) {
-      const graph::Block& block = p.block(run.block);
-      return run.micro_batch == 2 && p.steps[block.first_step].as<graph::WaitStep>() != nullptr;
+      return run.micro_batch == 2 && !is_arrival(p, run) &&
+             first_step_of(p, run).as<graph::WaitStep>() != nullptr;
     });
   });
   EXPECT_TRUE(has(lost, "no step waits for the end of")) << lost;
+}
+
+TEST(Blocks, TheCertificateFindsMessagesThatArriveInMemoryInUse) {
+  const CompiledArtifact step = compiled(8, 4);
+  const Program& program = *step.programs[1];
+  EXPECT_EQ(problem(program, [](Program&) {}), "certified");
+  const auto find = [](Program& p, bool (*is_wanted)(const Program&, const BlockRun&), int32_t m) {
+    return std::find_if(p.runs.begin(), p.runs.end(), [&](const BlockRun& run) {
+      return run.micro_batch == m && is_wanted(p, run);
+    });
+  };
+  const std::string unfinished = problem(program, [&](Program& p) {
+    const auto arrival = find(p, is_arrival, 1);
+    std::iter_swap(arrival, arrival + 2);
+  });
+  EXPECT_TRUE(has(unfinished, "uses a buffer before")) << unfinished;
+  EXPECT_TRUE(has(unfinished, "(recv) at ")) << unfinished;
+  const std::string too_early = problem(program, [&](Program& p) {
+    std::rotate(find(p, is_start, 0), find(p, is_start, 3), find(p, is_start, 3) + 1);
+  });
+  EXPECT_TRUE(has(too_early, "of micro-batch 1, used from")) << too_early;
+  EXPECT_TRUE(has(too_early, " of micro-batch 3, used until")) << too_early;
 }
 
 // ---- saved plans

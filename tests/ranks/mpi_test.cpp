@@ -42,7 +42,7 @@ TEST(MpiRanks, GraphsTakeTheMemoryAndCommunicateAsWasKnownBefore) {
                 {.environment = {"FLOW_NUM_THREADS=1", str("FLOW_SHARED_MEMORY=", shared_memory)}});
 
     EXPECT_EQ(job.exit_code, 0) << job.output;
-    EXPECT_NE(job.output.find("21 steps on 4 ranks"), std::string::npos) << job.output;
+    EXPECT_NE(job.output.find("27 steps on 4 ranks"), std::string::npos) << job.output;
     EXPECT_EQ(job.remains, std::vector<std::string>{});
   }
 }

@@ -29,6 +29,7 @@ struct Way {
   nn::SbpPatterns weights;
   nn::ZeroOptions zero = {.stage = 0};
   int64_t parts = 1;
+  bool receives_early = true;
 };
 
 struct Train : nn::Graph<Train> {
@@ -38,6 +39,7 @@ struct Train : nn::Graph<Train> {
       : front(a), back(b) {
     add_optimizer(optimizer, {.clip_grad_norm = 1.0});
     config().set_micro_batches(way.parts).enable_zero(way.zero);
+    config().set_overlap({.receives_early = way.receives_early});
   }
 
   Tensor build(const Tensor& x, const Tensor& y) {
@@ -49,26 +51,30 @@ struct Train : nn::Graph<Train> {
 
 constexpr int kSteps = 3;
 
-// Runs steps and compares each with what the plan states. Returns their number.
+// Runs steps and compares each with what the plan states. Returns their losses.
 template <class Graph>
-int compare_steps(Graph& graph, const Tensor& x, const Tensor& y, const std::string& name) {
+std::vector<float> compare_steps(Graph& graph, const Tensor& x, const Tensor& y,
+                                 const std::string& name) {
   const graph::CompiledStep& plan = graph.compile(x, y).plan();
   const int64_t before = memory_stats().bytes_in_use;
+  std::vector<float> losses;
   for (int step = 0; step < kSteps; ++step) {
     const std::string what = str(name, ", rank ", env::rank(), ", step ", step);
     reset_peak_memory_stats();
     take_recorded_calls();
-    graph(x, y);
+    Tensor loss = graph(x, y);
     expect_as_certified(plan, take_recorded_calls(), what);
     EXPECT_EQ(memory_stats().peak_bytes_in_use - before, plan.peak_bytes()) << what;
+    losses.push_back(loss.item<float>());
+    loss = Tensor();
     EXPECT_EQ(memory_stats().bytes_in_use - before, Storage::block_bytes(plan.arena_bytes()))
         << what;
   }
-  return kSteps;
+  return losses;
 }
 
-// Returns the number of steps that were compared.
-int train(const Way& way) {
+// Returns the losses of the steps, each of which was compared.
+std::vector<float> train(const Way& way) {
   manual_seed(3);
   models::Mlp front({24, 48, 40}), back({40, 32, 10});
   front.to_global(way.first, way.weights);
@@ -119,7 +125,7 @@ int train_replicas() {
   eager.load_state_dict(compiled.state_dict());
   optim::Adam optimizer(compiled.parameters(), {.lr = 0.01});
   TrainReplicas graph(compiled, optimizer);
-  const int num_steps = compare_steps(graph, x, y, "replicas");
+  const auto num_steps = static_cast<int>(compare_steps(graph, x, y, "replicas").size());
   optim::Adam eager_optimizer(eager.parameters(), {.lr = 0.01});
   for (int step = 0; step < num_steps; ++step) {
     cross_entropy(eager(x), y).backward();
@@ -140,14 +146,19 @@ int main(int argc, char** argv) {
   const nn::SbpPatterns in_parts{{"fc1.*", {kB, kS0}}, {"fc2.weight", {kB, kS1}}, {"*", {kB, kB}}};
   const Placement grid("cpu", {{0, 1}, {2, 3}});
   int num_steps = 0;
-  for (const Way& way :
+  for (Way way :
        std::vector<Way>{{"data parallel", kFour, kFour, kS0, whole},
                         {"2 x 2", grid, grid, {kS0, kB}, in_parts},
                         {"ZeRO 2 in parts", kFour, kFour, kS0, whole, {.stage = 2}, 2},
                         {"ZeRO 3", grid, grid, {kS0, kB}, in_parts, {.stage = 3}},
                         {"pipeline", kFirst, kLast, kS0, whole, {.stage = 0}, 4},
                         {"pipeline, ZeRO 2", kFirst, kLast, kS0, whole, {.stage = 2}, 3}}) {
-    num_steps += train(way);
+    const std::vector<float> losses = train(way);
+    num_steps += kSteps;
+    if (way.first == way.last) continue;
+    way.receives_early = false;
+    EXPECT_EQ(train(way), losses) << way.name << " with late receives";
+    num_steps += kSteps;
   }
   num_steps += train_replicas();
   if (env::rank() == 0) std::printf("%d steps on %d ranks\n", num_steps, 4);

@@ -273,7 +273,9 @@ BytesOfCollectives expect_as_certified(const graph::CompiledStep& step,
                                        const std::string& what) {
   const int64_t rank = env::rank();
   std::vector<Communication> all = graph::communications_of(step.program(), rank);
-  std::erase_if(all, [](const Communication& it) { return it.kind == Communication::Kind::kEnd; });
+  std::erase_if(all, [](const Communication& it) {
+    return it.kind == Communication::Kind::kEnd || it.kind == Communication::Kind::kArrival;
+  });
   std::stable_partition(all.begin(), all.end(),
                         [](const Communication& it) { return !it.in_background; });
   BytesOfCollectives bytes;

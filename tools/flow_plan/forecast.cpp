@@ -100,15 +100,17 @@ class Pieces {
                                 .peer = send->peer,
                                 .tag = send->tag,
                                 .time_us = message_us(bytes_of(program_, step.inputs[0]))});
-    } else if (const auto* receive = step.as<graph::ReceiveStep>()) {
-      piece.meetings.push_back(
-          {.kind = Meeting::Kind::kReceive, .peer = receive->peer, .tag = receive->tag});
+    } else if (step.as<graph::ReceiveStep>() != nullptr) {
+      return piece;  // starts it, and does not wait
     } else if (const auto* wait = step.as<graph::WaitStep>()) {
       const Step& started = program_.steps[wait->started];
       const boxing::Route* route_of_started = started.route();
       if (const auto* sent = started.as<graph::SendStep>()) {
         piece.meetings.push_back(
             {.kind = Meeting::Kind::kEndOfSend, .peer = sent->peer, .tag = sent->tag});
+      } else if (const auto* receive = started.as<graph::ReceiveStep>()) {
+        piece.meetings.push_back(
+            {.kind = Meeting::Kind::kReceive, .peer = receive->peer, .tag = receive->tag});
       } else if (route_of_started != nullptr && !route_of_started->steps.empty() &&
                  boxing::group_of(route_of_started->steps[0], rank_).size() > 1) {
         piece.meetings.push_back({.kind = Meeting::Kind::kEndOfStarted, .started = wait->started});

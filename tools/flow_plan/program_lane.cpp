@@ -40,10 +40,10 @@ std::string exchange_text(const Program& program, const Exchange& exchange) {
     text = str(boxing::step_names(*route), " of ", route->dtype, ' ', route->shape, ", ",
                route->from.nd_sbp, " to ", route->to.nd_sbp, ", ",
                bytes_text(static_cast<int64_t>(sane(route->bytes()))));
-  } else if (const auto* receive = step.as<graph::ReceiveStep>()) {
-    text = str("wait for a message from rank ", receive->peer);
-  } else if (step.as<graph::WaitStep>() != nullptr) {
-    text = "wait until a message has been received";
+  } else if (const auto* wait = step.as<graph::WaitStep>()) {
+    const auto* receive = program.steps[wait->started].as<graph::ReceiveStep>();
+    text = receive == nullptr ? "wait until a message has been received"
+                              : str("wait for a message from rank ", receive->peer);
   }
   if (!step.module.empty()) text += " in " + step.module;
   if (step.line != 0) text += " at " + line_of(step);

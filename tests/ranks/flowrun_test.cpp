@@ -545,6 +545,23 @@ TEST(Flowrun, RestartsEnd) {
   expect_words(read_report(), {R"("attempt": 1)", R"("exit_code": 75)", R"("signal": 9)"});
 }
 
+// A new build replaces flowrun while its job runs.
+TEST(Flowrun, RestartsAfterItsFileWasReplaced) {
+  std::string folder = testing::TempDir() + "flowrun_replaced_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string own = folder + "/flowrun";
+  std::filesystem::copy_file(kPrograms + "/flowrun", own);
+  const std::string program =
+      str("if [ -e ", folder, "/second ]; then exit 0; fi; touch ", folder, "/second; cp ", own,
+          " ", folder, "/new; mv ", folder, "/new ", own, "; kill -KILL $$");
+
+  const JobResult job = run_job(
+      {own, "--report", report_file(), "-n", "1", "--max-restarts", "1", "sh", "-c", program});
+  std::filesystem::remove_all(folder);
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+}
+
 TEST(Flowrun, WhatWouldFailAgainIsNotRestarted) {
   const JobResult job =
       run_job(flowrun({"-n", "1", "--max-restarts", "5"}, {"sh", "-c", "exit 3"}));

@@ -10,6 +10,7 @@
 
 #include "tools/flowrun/address.h"
 #include "tools/flowrun/job_error.h"
+#include "tools/flowrun/launch.h"
 #include "tools/flowrun/process.h"
 
 namespace flowrun {
@@ -29,7 +30,7 @@ std::string without_user(const std::string& host) {
 }
 
 std::string node_command(const Options& options, size_t number, int port) {
-  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string(),
+  std::vector<std::string> words = {own_path(),
                                     "--nnodes",
                                     std::to_string(options.num_nodes),
                                     "--node-rank",

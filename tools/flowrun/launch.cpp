@@ -54,6 +54,12 @@ bool is_program(const std::string& path) {
 
 }  // namespace
 
+// The link is read once: it ends in " (deleted)" after the file was replaced.
+const std::string& own_path() {
+  static const std::string path = std::filesystem::read_symlink("/proc/self/exe").string();
+  return path;
+}
+
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return is_program(name) ? name : std::string();
   const char* path = std::getenv("PATH");

@@ -14,6 +14,10 @@ inline constexpr const char* kTerminalWidth = "FLOW_TERMINAL_WIDTH";
 
 class Nodes;
 
+// The path of this program. It stays the same when a new build replaces the file while a job runs;
+// the restarted ranks then start the new file.
+const std::string& own_path();
+
 // The path of a program, found as a shell would find it. Empty if there is none.
 std::string find_program(const std::string& name);
 // What to tell the user about a name that find_program does not find.

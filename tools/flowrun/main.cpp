@@ -44,7 +44,7 @@ struct AttemptEnd {
 AttemptEnd run_once(const Options& options, long limit_s, Nodes* nodes) {
   const auto start = Clock::now();
   const flowrun::Session session;
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string& self = flowrun::own_path();
   const flowrun::KeeperOptions keeper{
       .session = nodes == nullptr ? session.path() : "",
       .has_prefix = options.has_prefix && !options.are_threads && options.output_dir.empty(),

@@ -139,13 +139,12 @@ class Node {
   }
 
   void say_hello() {
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
     link_->send(Frame::Kind::kHello,
                 to_text(Hello{.node = options_.node_rank,
                               .num_nodes = options_.num_nodes,
                               .num_ranks = options_.ranks,
                               .command = options_.command,
-                              .flowrun = self,
+                              .flowrun = own_path(),
                               .host = host_name(),
                               .network = network_of(own_address(link_->socket())),
                               .may_rename = may_rename_host()}));

@@ -17,6 +17,7 @@
 #include "tools/flowrun/address.h"
 #include "tools/flowrun/daemon.h"
 #include "tools/flowrun/job_error.h"
+#include "tools/flowrun/launch.h"
 #include "tools/flowrun/node_files.h"
 #include "tools/flowrun/session.h"
 
@@ -215,9 +216,8 @@ std::string Nodes::reason_to_refuse(const Hello& hello) const {
   if (hello.command != options_.command) {
     return "node 0 was started with another program or other arguments";
   }
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-  if (hello.flowrun != self) {
-    return "flowrun is " + self + " on node 0; install it at the same path on all nodes";
+  if (hello.flowrun != own_path()) {
+    return "flowrun is " + own_path() + " on node 0; install it at the same path on all nodes";
   }
   for (const Node& node : nodes_) {
     if (node.has_joined && node.host == hello.host && !hello.may_rename) {

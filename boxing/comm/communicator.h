@@ -12,6 +12,7 @@
 
 #include "boxing/comm/reduction.h"
 #include "boxing/layout.h"
+#include "core/device.h"
 #include "core/dtype.h"
 #include "core/site.h"
 
@@ -47,7 +48,7 @@ const RunningStep* running_step_here();
 
 // What the members of a group must agree on before data moves. The caller of a collective sets what
 // it knows: the op, the tensor, the layouts before and after, and the line of the user's program.
-// The collective adds its own part. Everything except the site is compared.
+// The collective adds its own part. Everything except the site and the device is compared.
 struct Fingerprint {
   const char* op = "";  // static text; empty: the collective's own name
   Shape shape = {};     // logical shape of the tensor, if there is one
@@ -55,7 +56,8 @@ struct Fingerprint {
   Layout from = {};
   Layout to = {};
   Site site = Site::none();
-  uint64_t known_hash = 0;  // context_hash() if the caller has stored it; else 0
+  DeviceType device = DeviceType::kCpu;  // of a message: where this side's data is; not compared
+  uint64_t known_hash = 0;               // context_hash() if the caller has stored it; else 0
   // Set by the collective.
   const char* collective = "";
   int64_t count = 0;         // elements or bytes, if all members must pass the same number
@@ -170,6 +172,11 @@ class Communicator {
   virtual Transfer irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
                          const Fingerprint& what) = 0;
   virtual void wait(Transfer transfer) = 0;
+
+  // True if messages may be in the memory of the CUDA device of their rank (what.device), on either
+  // side. They are then ordered on the compute stream of each rank: a message has what was queued
+  // before isend(), and after wait() the rank may queue work that uses its memory.
+  virtual bool moves_device_messages() const { return false; }
 
   // Blocking versions. Messages of up to kBufferedBytes are buffered, so two ranks may both send
   // first. While about kMostBufferedBytes of one rank wait for the receives of another one, further

@@ -487,8 +487,17 @@ void DeviceCollectives::broadcast(void* data, int64_t bytes, int64_t root,
   if (!is_root) upload(data, host, bytes);
 }
 
+Fingerprint on_device(const Fingerprint& what) {
+  Fingerprint message = what;
+  message.device = DeviceType::kCuda;
+  return message;
+}
+
 Transfer DeviceCollectives::isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
                                   const Fingerprint& what) {
+  if (group_.moves_device_messages()) {
+    return group_.isend(source, bytes, peer, tag, on_device(what));
+  }
   auto staged = std::make_unique<StagedTransfer>();
   staged->host = downloaded(source, bytes);
   staged->inner = group_.isend(staged->host->data(), bytes, peer, tag, what);
@@ -498,6 +507,9 @@ Transfer DeviceCollectives::isend(const void* source, int64_t bytes, int64_t pee
 
 Transfer DeviceCollectives::irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
                                   const Fingerprint& what) {
+  if (group_.moves_device_messages()) {
+    return group_.irecv(target, bytes, peer, tag, on_device(what));
+  }
   auto staged = std::make_unique<StagedTransfer>();
   staged->host = room(bytes);
   staged->target = target;
@@ -507,6 +519,7 @@ Transfer DeviceCollectives::irecv(void* target, int64_t bytes, int64_t peer, int
 }
 
 void DeviceCollectives::wait(Transfer transfer) {
+  if (group_.moves_device_messages()) return group_.wait(std::move(transfer));
   if (transfer == nullptr) return;
   auto& staged = static_cast<StagedTransfer&>(*transfer);
   group_.wait(std::move(staged.inner));

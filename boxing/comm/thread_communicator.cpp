@@ -5,24 +5,28 @@
 #include <optional>
 
 #include "boxing/comm/copy_bytes.h"
+#include "boxing/comm/device_copy.h"
 #include "boxing/comm/failure.h"
 #include "boxing/comm/flight_recorder.h"
 #include "boxing/comm/thread_board.h"
 #include "core/context.h"
+#include "core/device/device_memory.h"
 #include "core/error.h"
 #include "core/tensor_meta.h"
 
 namespace flow::boxing {
 
-// Shared by both sides of a transfer. Guarded by the mailbox's mutex, except `is_done`.
+// Shared by both sides of a transfer. Guarded by the mailbox's mutex, except `is_done` and, once
+// that is true, `end`.
 struct ThreadBoard::Message {
   int64_t tag = 0;
   int64_t bytes = 0;
   Fingerprint what;
-  std::vector<std::byte> buffered;    // the data of a small sent message
-  const std::byte* source = nullptr;  // the data of a large sent message, or null
-  std::byte* target = nullptr;        // for a receive
-  bool is_awaited = false;            // the sender waits until the data is taken
+  CopyEnd data;                     // the caller's memory, or the buffer of a small sent message
+  std::vector<std::byte> buffered;  // in host memory
+  Ref<Storage> device_buffer = {};
+  bool is_awaited = false;  // the sender waits until the data is taken
+  DevicePointPtr end = {};  // of the copy; null: it has ended when is_done is true
   std::atomic<bool> is_done{false};
 };
 
@@ -60,11 +64,12 @@ std::shared_ptr<Message> take(std::deque<std::shared_ptr<Message>>& messages, in
 
 class ThreadCommunicator final : public Communicator {
  public:
-  ThreadCommunicator(std::shared_ptr<ThreadWorld> world, const std::vector<int64_t>& ranks,
-                     int64_t position, Channel channel, FlightRecorder& recorder)
+  ThreadCommunicator(RankContext& context, std::shared_ptr<ThreadWorld> world,
+                     const std::vector<int64_t>& ranks, int64_t position, Channel channel)
       : Communicator(ranks, position),
+        context_(context),
         world_(std::move(world)),
-        recorder_(recorder),
+        recorder_(flight_recorder(context)),
         board_(world_->board(ranks, channel)),
         opened_(ranks.size()) {}
 
@@ -92,6 +97,8 @@ class ThreadCommunicator final : public Communicator {
   Transfer irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
                  const Fingerprint& what) override;
   void wait(Transfer transfer) override;
+
+  bool moves_device_messages() const override { return true; }
 
   bool shares_memory() const override { return true; }
 
@@ -136,10 +143,16 @@ class ThreadCommunicator final : public Communicator {
 
   int64_t rank_of(int64_t member) const { return ranks()[static_cast<size_t>(member)]; }
 
+  std::shared_ptr<Message> make_message(const char* name, void* data, int64_t bytes, int64_t peer,
+                                        int64_t tag, const Fingerprint& what) const;
   void check_message(int64_t peer, const Fingerprint& what) const;
   // Throws unless both sides have the same size and belong to the same step.
   void check_match(const Message& sent, const Message& expected, int64_t peer);
+  // Copies the data of a sent message, so that the sender need not wait.
+  void buffer(Message& sent) const;
+  void move(Message& sent, Message& expected) const;
 
+  RankContext& context_;
   std::shared_ptr<ThreadWorld> world_;
   FlightRecorder& recorder_;
   ThreadBoard& board_;
@@ -304,15 +317,46 @@ void ThreadCommunicator::check_match(const Message& sent, const Message& expecte
   world_->throw_failure(sent.what.site);
 }
 
-Transfer ThreadCommunicator::isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
-                                   const Fingerprint& what) {
+std::shared_ptr<Message> ThreadCommunicator::make_message(const char* name, void* data,
+                                                          int64_t bytes, int64_t peer, int64_t tag,
+                                                          const Fingerprint& what) const {
   auto message = std::make_shared<Message>();
   message->tag = tag;
   message->bytes = bytes;
-  message->what = mark(what, "send", bytes, what.dtype);
+  message->what = mark(what, name, bytes, what.dtype);
+  message->data.data = static_cast<std::byte*>(data);
   check_message(peer, message->what);
+  if (what.device != DeviceType::kCpu) message->data.ready = queued_work(context_);
+  return message;
+}
+
+void ThreadCommunicator::buffer(Message& sent) const {
+  if (sent.data.ready == nullptr) {
+    sent.buffered.assign(sent.data.data, sent.data.data + sent.bytes);
+    sent.data.data = sent.buffered.data();
+    return;
+  }
+  const auto bytes = static_cast<size_t>(sent.bytes);
+  sent.device_buffer = allocate_storage(context_, DeviceType::kCuda, bytes);
+  flow::copy_bytes(context_, sent.device_buffer->data(), DeviceType::kCuda, sent.data.data,
+                   DeviceType::kCuda, bytes);
+  sent.data = {sent.device_buffer->data(), queued_work(context_)};
+}
+
+void ThreadCommunicator::move(Message& sent, Message& expected) const {
+  if (sent.data.ready == nullptr && expected.data.ready == nullptr) {
+    return copy_bytes(expected.data.data, sent.data.data, sent.bytes);
+  }
+  const DevicePointPtr end = copy_after(context_, expected.data, sent.data, sent.bytes);
+  sent.end = expected.end = end;
+  // The buffer returns to the rank that has sent it.
+  if (end != nullptr && sent.device_buffer) order_after(*sent.data.ready, *end);
+}
+
+Transfer ThreadCommunicator::isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
+                                   const Fingerprint& what) {
+  const auto message = make_message("send", const_cast<void*>(source), bytes, peer, tag, what);
   Mailbox& mailbox = board_.mailbox(position(), peer);
-  const auto* data = static_cast<const std::byte*>(source);
   {
     const std::lock_guard lock(mailbox.mutex);
     const std::shared_ptr<Message> expected = take(mailbox.expected, tag);
@@ -320,32 +364,27 @@ Transfer ThreadCommunicator::isend(const void* source, int64_t bytes, int64_t pe
       const bool is_buffered = bytes <= kBufferedBytes &&
                                mailbox.buffered_bytes + buffered_cost(bytes) <= kMostBufferedBytes;
       if (is_buffered) {
-        message->buffered.assign(data, data + bytes);
+        buffer(*message);
         mailbox.buffered_bytes += buffered_cost(bytes);
-      } else {
-        message->is_awaited = true;
-        message->source = data;
       }
+      message->is_awaited = !is_buffered;
       mailbox.sent.push_back(message);
       if (is_buffered) return nullptr;
-      return std::make_unique<PendingTransfer>(mailbox, std::move(message), rank_of(peer));
+      return std::make_unique<PendingTransfer>(mailbox, message, rank_of(peer));
     }
     check_match(*message, *expected, peer);
-    copy_bytes(expected->target, data, bytes);
+    move(*message, *expected);
+    message->is_done.store(true);
     expected->is_done.store(true);
   }
   world_->inbox(rank_of(peer)).notify();
-  return nullptr;
+  if (message->end == nullptr) return nullptr;
+  return std::make_unique<PendingTransfer>(mailbox, message, rank_of(peer));
 }
 
 Transfer ThreadCommunicator::irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
                                    const Fingerprint& what) {
-  auto message = std::make_shared<Message>();
-  message->tag = tag;
-  message->bytes = bytes;
-  message->what = mark(what, "recv", bytes, what.dtype);
-  message->target = static_cast<std::byte*>(target);
-  check_message(peer, message->what);
+  const auto message = make_message("recv", target, bytes, peer, tag, what);
   Mailbox& mailbox = board_.mailbox(peer, position());
   bool is_sender_waiting = false;
   {
@@ -353,16 +392,18 @@ Transfer ThreadCommunicator::irecv(void* target, int64_t bytes, int64_t peer, in
     const std::shared_ptr<Message> sent = take(mailbox.sent, tag);
     if (!sent) {
       mailbox.expected.push_back(message);
-      return std::make_unique<PendingTransfer>(mailbox, std::move(message), rank_of(peer));
+      return std::make_unique<PendingTransfer>(mailbox, message, rank_of(peer));
     }
     check_match(*sent, *message, peer);
     is_sender_waiting = sent->is_awaited;
     if (!is_sender_waiting) mailbox.buffered_bytes -= buffered_cost(bytes);
-    copy_bytes(message->target, is_sender_waiting ? sent->source : sent->buffered.data(), bytes);
+    move(*sent, *message);
+    message->is_done.store(true);
     sent->is_done.store(true);
   }
   if (is_sender_waiting) world_->inbox(rank_of(peer)).notify();
-  return nullptr;
+  if (message->end == nullptr) return nullptr;
+  return std::make_unique<PendingTransfer>(mailbox, message, rank_of(peer));
 }
 
 void ThreadCommunicator::wait(Transfer transfer) {
@@ -372,6 +413,7 @@ void ThreadCommunicator::wait(Transfer transfer) {
   world_->inbox(rank_of(position()))
       .wait([&] { return message.is_done.load(); },
             [&] { return std::vector<int64_t>{pending.peer_rank}; }, message.what);
+  if (message.end != nullptr) order_after(context_, *message.end);
 }
 
 }  // namespace
@@ -381,8 +423,7 @@ std::unique_ptr<Communicator> make_thread_communicator(RankContext& context,
                                                        int64_t position, Channel channel) {
   const std::shared_ptr<ThreadWorld>& world = context.slot_ptr<ThreadWorld>();
   if (!world) return nullptr;
-  return std::make_unique<ThreadCommunicator>(world, ranks, position, channel,
-                                              flight_recorder(context));
+  return std::make_unique<ThreadCommunicator>(context, world, ranks, position, channel);
 }
 
 }  // namespace flow::boxing

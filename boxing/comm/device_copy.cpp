@@ -1,0 +1,64 @@
+#include "boxing/comm/device_copy.h"
+
+#include "core/device/cuda_device.h"
+#include "core/device/cuda_error.h"
+
+namespace flow::boxing {
+
+struct DevicePoint {
+  cudaStream_t stream;
+  int device;
+  cudaEvent_t event = nullptr;
+
+  // Requires: the device is the calling thread's current one.
+  DevicePoint(cudaStream_t on, int of) : stream(on), device(of) {
+    FLOW_CUDA_CALL(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    const cudaError_t recorded = cudaEventRecord(event, stream);
+    if (recorded == cudaSuccess) return;
+    cuda::warn_if_failed(cudaEventDestroy(event), "cudaEventDestroy");
+    cuda::check(recorded, "cudaEventRecord");
+  }
+
+  // CUDA frees the event after it is reached.
+  ~DevicePoint() { cuda::warn_if_failed(cudaEventDestroy(event), "cudaEventDestroy"); }
+
+  DevicePoint(const DevicePoint&) = delete;
+  DevicePoint& operator=(const DevicePoint&) = delete;
+};
+
+DevicePointPtr queued_work(RankContext& rank) {
+  const cuda::RankDevice& own = cuda::rank_device(rank);
+  return std::make_shared<const DevicePoint>(own.compute_stream(), own.index());
+}
+
+DevicePointPtr copy_after(RankContext& rank, const CopyEnd& target, const CopyEnd& source,
+                          int64_t bytes) {
+  const cuda::RankDevice& own = cuda::rank_device(rank);
+  const cudaStream_t stream = own.communication_stream();
+  for (const CopyEnd* end : {&target, &source}) {
+    if (end->ready != nullptr) FLOW_CUDA_CALL(cudaStreamWaitEvent(stream, end->ready->event, 0));
+  }
+  const auto size = static_cast<size_t>(bytes);
+  const bool is_within_devices = target.ready != nullptr && source.ready != nullptr;
+  if (is_within_devices && target.ready->device != source.ready->device) {
+    if (bytes > 0) {
+      FLOW_CUDA_CALL(cudaMemcpyPeerAsync(target.data, target.ready->device, source.data,
+                                         source.ready->device, size, stream));
+    }
+  } else if (bytes > 0) {
+    FLOW_CUDA_CALL(cudaMemcpyAsync(target.data, source.data, size, cudaMemcpyDefault, stream));
+  }
+  if (is_within_devices) return std::make_shared<const DevicePoint>(stream, own.index());
+  FLOW_CUDA_CALL(cudaStreamSynchronize(stream));
+  return nullptr;
+}
+
+void order_after(const DevicePoint& at, const DevicePoint& point) {
+  FLOW_CUDA_CALL(cudaStreamWaitEvent(at.stream, point.event, 0));
+}
+
+void order_after(RankContext& rank, const DevicePoint& point) {
+  FLOW_CUDA_CALL(cudaStreamWaitEvent(cuda::rank_device(rank).compute_stream(), point.event, 0));
+}
+
+}  // namespace flow::boxing

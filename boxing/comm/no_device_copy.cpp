@@ -1,0 +1,32 @@
+// The functions of boxing/comm/device_copy.h in builds without CUDA.
+#include "boxing/comm/device_copy.h"
+#include "core/error.h"
+
+namespace flow::boxing {
+
+namespace {
+[[noreturn]] void fail() {
+  throw Unsupported(
+      "[communicator] data on a device: this build has no CUDA; configure with "
+      "-DFLOW_CUDA=ON");
+}
+}  // namespace
+
+DevicePointPtr queued_work(RankContext& /*rank*/) {
+  fail();
+}
+
+DevicePointPtr copy_after(RankContext& /*rank*/, const CopyEnd& /*target*/,
+                          const CopyEnd& /*source*/, int64_t /*bytes*/) {
+  fail();
+}
+
+void order_after(const DevicePoint& /*at*/, const DevicePoint& /*point*/) {
+  fail();
+}
+
+void order_after(RankContext& /*rank*/, const DevicePoint& /*point*/) {
+  fail();
+}
+
+}  // namespace flow::boxing

@@ -140,9 +140,9 @@ KernelChoice bind_route(const KernelQuery& query, const Route& route, Channel ch
                           env_flag("FLOW_CHECK");
   const bool is_on_host =
       query.input(0).device == DeviceType::kCpu && query.output(0).device == DeviceType::kCpu;
+  // Values are compared in host memory.
   const bool is_on_devices = query.input(0).device == DeviceType::kCuda &&
-                             query.output(0).device == DeviceType::kCuda &&
-                             (&query.op == &kRedistribute || &query.op == &kAllReduceMean);
+                             query.output(0).device == DeviceType::kCuda && !is_checked;
   if (is_on_devices) {
     KernelChoice choice = bind_device_route(context, own, channel);
     if (choice.fn != nullptr) return choice;

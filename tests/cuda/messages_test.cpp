@@ -1,7 +1,8 @@
-// Messages between thread ranks go from device to device: in order, without a wait of the host, and
-// with the checks of host memory.
+// Messages between thread ranks, edges of pipelines and replicas that are made of local tensors go
+// from device to device: in order, without a wait of the host, and with the checks of host memory.
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <utility>
@@ -227,6 +228,41 @@ TEST_F(CudaMessages, OfTheWrongSizeFailBothRanks) {
 }
 
 struct Net : nn::Module<Net> {
-  nn::L}  // namespace
+  nn::LTEST_F(CudaMessages, AreNotNeededToMakeReplicas) {
+  run_ranks(2, [] {
+    cuda::set_device(0);
+    const Tensor x = filled(kSmall, static_cast<double>(me()) + 1);
+    const auto replicate = [&] {
+      return x.to_global({.placement = Placement("cuda", {0, 1}), .sbp = sbp::broadcast});
+    };
+    static_cast<void>(replicate());  // connects the ranks
+    cuda::synchronize();
+    comm::barrier();
+    const Pending pending;
+    const Tensor global = replicate();
+    if (reuses_memory()) {
+      EXPECT_FALSE(pending.is_done());
+    }
+    comm::barrier();
+    EXPECT_EQ(values(global.to_local()), repeated(kSmall, 1));
+    comm::barrier();
+  });
+}
+
+// FLOW_CHECK=1 compares what replicas are made of.
+TEST_F(CudaMessages, FindReplicasThatDiffer) {
+  setenv("FLOW_CHECK", "1", 1);
+  const auto replicate = [] {
+    run_ranks(2, [] {
+      const Tensor x = filled(kSmall, static_cast<double>(me()));
+      static_cast<void>(
+          x.to_global({.placement = Placement("cuda", {0, 1}), .sbp = sbp::broadcast}));
+    });
+  };
+  EXPECT_THROW(replicate(), InvalidArgument);
+  unsetenv("FLOW_CHECK");
+}
+
+}  // namespace
 
 }  // namespace flow

@@ -1,19 +1,16 @@
 #include "boxing/comm/nccl_group.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
-#include <cuda_runtime_api.h>
 #include <nccl.h>
-#include <unistd.h>
 
 #include "boxing/comm/failure.h"
 #include "boxing/comm/failure_stops.h"
@@ -222,12 +219,20 @@ class Group final : public NcclGroup {
   FailureStop stop_;                   // the last member: it ends first
 };
 
-// What a member has. NCCL tells devices apart by the same host and bus.
+// What a member has. UUIDs tell devices apart on any hosts, in containers, and as slices of a GPU.
 struct Offer {
   int version = 0;  // 0: no NCCL
-  std::array<char, 256> host{};
-  std::array<char, 32> bus{};
+  cudaUUID_t device{};
 };
+
+Offer offer_of(const cuda::RankDevice& device) {
+  Offer own;
+  if (!library().is_usable || library().get_version(&own.version) != ncclSuccess) return {};
+  cudaDeviceProp properties{};
+  FLOW_CUDA_CALL(cudaGetDeviceProperties(&properties, device.index()));
+  own.device = properties.uuid;
+  return own;
+}
 
 // Collective: what each member passes, in group order.
 template <class T>
@@ -244,10 +249,10 @@ bool can_all(Communicator& group, bool can, const Fingerprint& what) {
 }
 
 bool can_connect(const std::vector<Offer>& offers) {
-  std::set<std::string> devices;
+  std::set<std::string_view> devices;
   for (const Offer& offer : offers) {
     if (offer.version == 0 || offer.version != offers[0].version) return false;
-    devices.insert(std::string(offer.host.data()) + ' ' + offer.bus.data());
+    devices.insert({offer.device.bytes, sizeof(offer.device.bytes)});
   }
   return devices.size() == offers.size();
 }
@@ -258,16 +263,7 @@ std::unique_ptr<NcclGroup> make_nccl_group(RankContext& rank, Communicator& grou
                                            const Fingerprint& what) {
   if (group.size() < 2) return nullptr;
   cuda::RankDevice& device = cuda::rank_device(rank);
-  Offer own;
-  if (library().is_usable) {
-    if (library().get_version(&own.version) != ncclSuccess) own.version = 0;
-    gethostname(own.host.data(), own.host.size() - 1);
-    if (cudaDeviceGetPCIBusId(own.bus.data(), static_cast<int>(own.bus.size()), device.index()) !=
-        cudaSuccess) {
-      own.version = 0;
-    }
-  }
-  if (!can_connect(gathered(group, own, what))) return nullptr;
+  if (!can_connect(gathered(group, offer_of(device), what))) return nullptr;
 
   struct Invitation {
     ncclUniqueId id;

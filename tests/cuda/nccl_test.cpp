@@ -174,6 +174,20 @@ TEST_F(CudaNccl, ConnectsOnlyRanksWithDistinctDevices) {
   });
 }
 
+TEST_F(CudaNccl, TellsDevicesApartByTheirUuids) {
+  const auto calls_of_a_sum = [] {
+    const int64_t before = cuda_emulator::library_calls().nccl;
+    run_ranks(2, [] {
+      EXPECT_EQ(values(comm::all_reduce(ones({4}, {.device = "cuda"}))), std::vector<double>(4, 2));
+    });
+    return cuda_emulator::library_calls().nccl - before;
+  };
+  EXPECT_GT(calls_of_a_sum(), 0);
+  cuda_emulator::share_uuid(true);
+  EXPECT_EQ(calls_of_a_sum(), 0);
+  cuda_emulator::share_uuid(false);
+}
+
 TEST_F(CudaNccl, LeavesNoCommunicatorsBehind) {
   const int64_t before = cuda_emulator::live_library_objects();
   run_ranks(2, [] { static_cast<void>(comm::all_reduce(ones({3}, {.device = "cuda"}))); });

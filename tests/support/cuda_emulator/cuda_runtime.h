@@ -54,8 +54,13 @@ constexpr unsigned cudaStreamNonBlocking = 1;
 constexpr unsigned cudaEventDefault = 0;
 constexpr unsigned cudaEventDisableTiming = 2;
 
+struct cudaUUID_t {
+  char bytes[16];
+};
+
 struct cudaDeviceProp {
   char name[256];
+  cudaUUID_t uuid;
   size_t totalGlobalMem;
   int multiProcessorCount;
   int major;
@@ -124,6 +129,9 @@ namespace cuda_emulator {
 
 // Sets the memory of each device; allocations beyond it fail. For tests of running out of memory.
 void set_device_memory(size_t bytes);
+
+// Whether all devices have the UUID of device 0. Default: false.
+void share_uuid(bool shares);
 
 // The pinned host memory that is allocated.
 size_t pinned_bytes();

@@ -165,6 +165,7 @@ bool is_allocated(const void* address, size_t bytes) {
 namespace {
 std::atomic<bool> has_no_products = false;
 std::atomic<cudaError_t> error_of_all = cudaSuccess;
+std::atomic<bool> has_one_uuid = false;
 }  // namespace
 
 void fail_calls(cudaError_t error) {
@@ -181,6 +182,10 @@ void refuse_products(bool refuses) {
 
 bool refuses_products() {
   return has_no_products;
+}
+
+void share_uuid(bool shares) {
+  has_one_uuid = shares;
 }
 
 void set_device_memory(size_t bytes) {
@@ -278,6 +283,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device < 0 || device >= cuda_emulator::kDevices) return cudaErrorInvalidDevice;
   *properties = {};
   std::strcpy(properties->name, "emulated device");
+  std::strcpy(properties->uuid.bytes, "emulated");
+  properties->uuid.bytes[15] = static_cast<char>(cuda_emulator::has_one_uuid ? 0 : device);
   properties->totalGlobalMem = memory().limit;
   properties->multiProcessorCount = 1;
   properties->major = 9;

@@ -4,7 +4,6 @@
 #include "nccl.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -17,7 +16,7 @@
 
 #include "core/error.h"
 #include "core/float16.h"
-#include "cuda_runtime_api.h"
+#include "cuda_runtime.h"
 #include "emulated_library.h"
 
 using cuda_emulator::report_mistake;
@@ -283,11 +282,6 @@ ncclResult_t add(ncclComm_t comm, Operation operation) {
 }
 
 }  // namespace
-
-cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int device) {
-  std::snprintf(text, static_cast<size_t>(bytes), "0000:%02x:00.0", device);
-  return cudaSuccess;
-}
 
 ncclResult_t ncclGetVersion(int* version) {
   *version = 22800;

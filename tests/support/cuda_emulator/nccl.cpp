@@ -1,24 +1,31 @@
 // NCCL: checks what it is called with, and moves data by copies that events order. As with a real
 // communicator that does not block, a call begins when its group ends and makes progress while its
-// rank asks for its state.
+// rank asks for its state. Between processes, data is read from the device when a call begins, and
+// passed on in shared memory.
 #include "nccl.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "core/error.h"
 #include "core/float16.h"
 #include "cuda_runtime.h"
 #include "emulated_library.h"
+#include "process_mail.h"
 
+using cuda_emulator::ProcessMail;
 using cuda_emulator::report_mistake;
 using flow::str;
 
@@ -56,9 +63,7 @@ struct Reduction {
 
 struct Clique {
   int size = 0;
-  std::vector<ncclComm_t> members;
   bool is_aborted = false;
-  bool is_broken = false;  // two ranks have one device
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Sent>>> mail;
   std::map<int64_t, std::shared_ptr<Reduction>> reductions;  // by their number
 };
@@ -77,7 +82,17 @@ struct Operation {
   std::shared_ptr<Sent> sent;
   std::shared_ptr<Reduction> reduction;
   std::vector<void*> copies;  // of a reduction
+  // Between processes.
+  std::string piece;                        // of a send or receive
+  int64_t number = 0;                       // of a reduction
+  std::vector<ProcessMail::Bytes> sources;  // of a reduction; the first ones that have come
   bool is_done = false;
+};
+
+// What a rank tells the others while they connect.
+struct Presence {
+  pid_t process;
+  int device;
 };
 
 // Guards all communicators.
@@ -86,8 +101,9 @@ std::mutex& nccl_mutex() {
   return mutex;
 }
 
-std::map<int64_t, std::shared_ptr<Clique>>& cliques() {
-  static auto& all = *new std::map<int64_t, std::shared_ptr<Clique>>;
+// Those of this process, by their names.
+std::map<std::string, std::shared_ptr<Clique>>& cliques() {
+  static auto& all = *new std::map<std::string, std::shared_ptr<Clique>>;
   return all;
 }
 
@@ -97,10 +113,16 @@ thread_local std::vector<std::pair<ncclComm_t, Operation>> grouped;
 }  // namespace
 
 struct EmulatedNccl : cuda_emulator::LibraryObject {
+  explicit EmulatedNccl(const std::string& name) : mail(name) {}
+
   std::shared_ptr<Clique> clique;
   int rank = 0;
-  int device = 0;
   int64_t reductions = 0;
+  ProcessMail mail;
+  std::vector<Presence> present;  // of the first ranks
+  bool is_connected = false;
+  bool is_of_processes = false;           // the ranks are in several processes
+  std::map<std::string, int64_t> pieces;  // how many were sent or received, by the pair of ranks
   std::vector<Operation> pending;
   ncclResult_t state = ncclSuccess;
 };
@@ -180,7 +202,60 @@ bool holds(const void* data, size_t bytes) {
 
 // These require nccl_mutex().
 
-void begin(EmulatedNccl& comm, Operation& operation) {
+std::string name_of_presence(int rank, int reader) {
+  return str("rank", rank, "-for-", reader);
+}
+
+// Learns of the other ranks; of two with one device, too.
+ncclResult_t connect(EmulatedNccl& comm) {
+  std::set<int> devices;
+  std::set<pid_t> processes;
+  while (static_cast<int>(comm.present.size()) < comm.clique->size) {
+    const int next = static_cast<int>(comm.present.size());
+    const auto shown = comm.mail.take(name_of_presence(next, comm.rank));
+    if (!shown) return ncclInProgress;
+    std::memcpy(&comm.present.emplace_back(), shown->data(), sizeof(Presence));
+  }
+  for (const Presence& rank : comm.present) {
+    devices.insert(rank.device);
+    processes.insert(rank.process);
+  }
+  if (static_cast<int>(devices.size()) < comm.clique->size) return ncclInvalidUsage;
+  comm.is_of_processes = processes.size() > 1;
+  comm.is_connected = true;
+  return ncclSuccess;
+}
+
+std::string next_piece(EmulatedNccl& comm, int from, int to) {
+  const std::string pair = str(from, '-', to);
+  return str(pair, '-', comm.pieces[pair]++);
+}
+
+std::string piece_of_reduction(int64_t number, int from, int to) {
+  return str("reduction", number, '-', from, '-', to);
+}
+
+ncclResult_t begin_between_processes(EmulatedNccl& comm, Operation& operation) {
+  if (operation.kind == Operation::Kind::kReceive) {
+    operation.piece = next_piece(comm, operation.peer, comm.rank);
+    return ncclSuccess;
+  }
+  ProcessMail::Bytes data(operation.count * size_of(operation.type));
+  cudaMemcpyAsync(data.data(), operation.source, data.size(), cudaMemcpyDefault, operation.stream);
+  bool has_room = true;
+  if (operation.kind == Operation::Kind::kSend) {
+    operation.piece = next_piece(comm, comm.rank, operation.peer);
+    has_room = comm.mail.put(operation.piece, data);
+  } else {
+    operation.number = comm.reductions++;
+    for (int rank = 0; rank < comm.clique->size; ++rank)
+      has_room &= comm.mail.put(piece_of_reduction(operation.number, comm.rank, rank), data);
+  }
+  return has_room ? ncclSuccess : ncclSystemError;
+}
+
+ncclResult_t begin(EmulatedNccl& comm, Operation& operation) {
+  if (comm.is_of_processes) return begin_between_processes(comm, operation);
   Clique& clique = *comm.clique;
   if (operation.kind == Operation::Kind::kSend) {
     operation.sent = std::make_shared<Sent>();
@@ -201,6 +276,52 @@ void begin(EmulatedNccl& comm, Operation& operation) {
     own.ready = std::make_unique<EventOwner>();
     cudaEventRecord(own.ready->event, operation.stream);
   }
+  return ncclSuccess;
+}
+
+ncclResult_t wrong_size(const EmulatedNccl& comm, const Operation& operation, size_t sent) {
+  return wrong(str("rank ", operation.peer, " sends ", sent, " bytes, of which rank ", comm.rank,
+                   " receives ", operation.count * size_of(operation.type)));
+}
+
+ncclResult_t receive_from_process(EmulatedNccl& comm, Operation& operation) {
+  const auto data = comm.mail.take(operation.piece);
+  if (!data) return ncclInProgress;
+  if (data->size() != operation.count * size_of(operation.type))
+    return wrong_size(comm, operation, data->size());
+  cudaMemcpyAsync(operation.target, data->data(), data->size(), cudaMemcpyDefault,
+                  operation.stream);
+  operation.is_done = true;
+  return ncclSuccess;
+}
+
+ncclResult_t reduce_of_processes(EmulatedNccl& comm, Operation& operation) {
+  while (static_cast<int>(operation.sources.size()) < comm.clique->size) {
+    const int from = static_cast<int>(operation.sources.size());
+    auto data = comm.mail.take(piece_of_reduction(operation.number, from, comm.rank));
+    if (!data) return ncclInProgress;
+    operation.sources.push_back(std::move(*data));
+  }
+  operation.is_done = true;
+  cuda_emulator::enqueue(operation.stream, [operation]() mutable {
+    for (ProcessMail::Bytes& source : operation.sources)
+      operation.copies.push_back(source.data());
+    reduce_copies(operation);
+  });
+  return ncclSuccess;
+}
+
+ncclResult_t advance_between_processes(EmulatedNccl& comm, Operation& operation) {
+  switch (operation.kind) {
+    case Operation::Kind::kReceive:
+      return receive_from_process(comm, operation);
+    case Operation::Kind::kReduce:
+      return reduce_of_processes(comm, operation);
+    case Operation::Kind::kSend:
+      operation.is_done = !comm.mail.is_there(operation.piece);
+      return operation.is_done ? ncclSuccess : ncclInProgress;
+  }
+  return ncclInternalError;
 }
 
 ncclResult_t receive(EmulatedNccl& comm, Operation& operation) {
@@ -208,10 +329,7 @@ ncclResult_t receive(EmulatedNccl& comm, Operation& operation) {
   if (mail.empty()) return ncclInProgress;
   Sent& sent = *mail.front();
   const size_t bytes = operation.count * size_of(operation.type);
-  if (sent.bytes != bytes) {
-    return wrong(str("rank ", operation.peer, " sends ", sent.bytes, " bytes, of which rank ",
-                     comm.rank, " receives ", bytes));
-  }
+  if (sent.bytes != bytes) return wrong_size(comm, operation, sent.bytes);
   cudaStreamWaitEvent(operation.stream, sent.ready.event, 0);
   if (bytes > 0)
     cudaMemcpyAsync(operation.target, sent.data, bytes, cudaMemcpyDefault, operation.stream);
@@ -251,6 +369,7 @@ ncclResult_t reduce(EmulatedNccl& comm, Operation& operation) {
 }
 
 ncclResult_t advance(EmulatedNccl& comm, Operation& operation) {
+  if (comm.is_of_processes) return advance_between_processes(comm, operation);
   switch (operation.kind) {
     case Operation::Kind::kReceive:
       return receive(comm, operation);
@@ -288,11 +407,12 @@ ncclResult_t ncclGetVersion(int* version) {
   return ncclSuccess;
 }
 
-// The process and a number.
+// The process, and a number that no earlier process with its id has used.
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  static int64_t next = 0;
+  static int64_t last = 0;
   const std::lock_guard lock(nccl_mutex());
-  const int64_t numbers[] = {static_cast<int64_t>(getpid()), next++};
+  last = std::max<int64_t>(last + 1, std::chrono::system_clock::now().time_since_epoch().count());
+  const int64_t numbers[] = {static_cast<int64_t>(getpid()), last};
   std::memset(id->internal, 0, sizeof(id->internal));
   std::memcpy(id->internal, numbers, sizeof(numbers));
   return ncclSuccess;
@@ -308,23 +428,27 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int num_ranks, ncclUniqueI
   int64_t numbers[2] = {};
   std::memcpy(numbers, id.internal, sizeof(numbers));
   *comm = nullptr;
-  if (numbers[0] != static_cast<int64_t>(getpid())) return ncclSystemError;
   if (config == nullptr || config->blocking != 0) {
     return wrong("a communicator that blocks cannot be aborted");
   }
   if (rank < 0 || rank >= num_ranks) return wrong(str("rank ", rank, " of ", num_ranks));
   const std::lock_guard lock(nccl_mutex());
-  auto& clique = cliques()[numbers[1]];
+  const std::string name = str(numbers[0], '-', numbers[1]);
+  auto& clique = cliques()[name];
   if (clique == nullptr) clique = std::make_shared<Clique>();
   clique->size = num_ranks;
-  *comm = new EmulatedNccl;
-  (*comm)->clique = clique;
-  (*comm)->rank = rank;
-  cudaGetDevice(&(*comm)->device);
-  (*comm)->state = ncclInProgress;
-  for (const ncclComm_t other : clique->members)
-    clique->is_broken = clique->is_broken || other->device == (*comm)->device;
-  clique->members.push_back(*comm);
+  Presence own{getpid(), -1};
+  cudaGetDevice(&own.device);
+  ProcessMail::Bytes shown(sizeof(own));
+  std::memcpy(shown.data(), &own, sizeof(own));
+  auto made = std::make_unique<EmulatedNccl>(name);
+  for (int reader = 0; reader < num_ranks; ++reader) {
+    if (!made->mail.put(name_of_presence(rank, reader), shown)) return ncclSystemError;
+  }
+  made->clique = clique;
+  made->rank = rank;
+  made->state = ncclInProgress;
+  *comm = made.release();
   return ncclInProgress;
 }
 
@@ -334,10 +458,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   *state = ncclSuccess;
   if (clique.is_aborted) {
     *state = ncclRemoteError;
-  } else if (clique.is_broken) {
-    *state = ncclInvalidUsage;
-  } else if (static_cast<int>(clique.members.size()) < clique.size) {
-    *state = ncclInProgress;
+  } else if (!comm->is_connected) {
+    *state = connect(*comm);
   } else {
     for (Operation& operation : comm->pending) {
       const ncclResult_t result = operation.is_done ? ncclSuccess : advance(*comm, operation);
@@ -383,7 +505,8 @@ ncclResult_t ncclGroupEnd() {
       result = ncclSystemError;
       break;
     }
-    begin(*comm, operation);
+    result = begin(*comm, operation);
+    if (result != ncclSuccess) break;
     comm->state = ncclInProgress;
     comm->pending.push_back(std::move(operation));
     cuda_emulator::count_call(&cuda_emulator::LibraryCalls::nccl);

@@ -1,0 +1,56 @@
+// Ranks that are processes, with a device each or one for all: jobs of rank_devices.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/job.h"
+
+namespace flow {
+
+namespace {
+
+JobResult run_ranks_of(const std::string& name, const std::vector<std::string>& environment = {}) {
+  const std::string programs = FLOW_PROGRAMS;
+  return run_job({programs + "/flowrun", "-n", "2", programs + "/rank_devices", name},
+                 {.environment = environment, .limit_s = 120});
+}
+
+void expect_lines(const JobResult& job, const std::string& how) {
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+  for (const std::string rank : {"rank 0: ", "rank 1: "})
+    EXPECT_NE(job.output.find(rank + how), std::string::npos) << job.output;
+  expect_nothing_remains(job);
+}
+
+TEST(CudaProcesses, ExchangeByNcclWithTheBitsOfHostMemory) {
+  expect_lines(run_ranks_of("collectives", {"CUDA_EMULATOR_MISSING="}), "same, with NCCL");
+}
+
+TEST(CudaProcesses, AddByNcclIfAllowed) {
+  expect_lines(run_ranks_of("sums", {"CUDA_EMULATOR_MISSING=", "FLOW_FAST_REDUCE=1"}),
+               "same, with NCCL");
+}
+
+TEST(CudaProcesses, ExchangeWithoutNccl) {
+  expect_lines(run_ranks_of("collectives", {"CUDA_EMULATOR_MISSING=libnccl"}),
+               "same, without NCCL");
+}
+
+TEST(CudaProcesses, OfOneDeviceDoNotUseNccl) {
+  expect_lines(run_ranks_of("one_device", {"CUDA_EMULATOR_MISSING="}), "same, without NCCL");
+}
+
+// Rank 0 would wait forever for the data of rank 1.
+TEST(CudaProcesses, EndWhenNcclFailsOnOne) {
+  const JobResult job = run_ranks_of("failure", {"CUDA_EMULATOR_MISSING="});
+
+  EXPECT_NE(job.exit_code, 0) << job.output;
+  EXPECT_NE(job.output.find("NCCL failed: system error"), std::string::npos) << job.output;
+  EXPECT_LT(job.seconds, 60);
+  expect_nothing_remains(job);
+}
+
+}  // namespace
+
+}  // namespace flow

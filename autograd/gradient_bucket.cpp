@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include "autograd/bucket_size.h"
 #include "boxing/comm/comm_thread.h"
 #include "boxing/comm/copy_bytes.h"
+#include "boxing/comm/device_collectives.h"
 #include "core/context.h"
 #include "core/tensor_impl.h"
 #include "ops/creation/creation.h"
@@ -22,7 +24,13 @@ void sum_parts(std::span<const SourcePart> parts, const Tensor& flat, boxing::Re
                const GradientBucket::Done& done) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  group.all_reduce_parts(parts, flat.impl().data(), flat.dtype(), op, what);
+  std::byte* const sums = flat.impl().data();
+  if (flat.device() == DeviceType::kCpu) {
+    group.all_reduce_parts(parts, sums, flat.dtype(), op, what);
+  } else {
+    boxing::device_collectives_for(*thread_state().context, group)
+        .all_reduce(sums, sums, flat.numel(), flat.dtype(), op, what);
+  }
   if (done) done(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
 }
 
@@ -44,8 +52,9 @@ int64_t GradientBucket::add(int64_t numel) {
   return std::exchange(num_elements_, num_elements_ + numel);
 }
 
-void GradientBucket::open() {
-  flat_ = empty({num_elements_}, {.dtype = dtype_});
+void GradientBucket::open(DeviceType device) {
+  flat_ =
+      empty({num_elements_}, {.dtype = dtype_, .device = std::string(device_type_name(device))});
 }
 
 Tensor GradientBucket::part(int64_t place, int64_t count) const {
@@ -63,7 +72,7 @@ void GradientBucket::write(int64_t place, int64_t count, const Tensor& gradient)
 
 void GradientBucket::lend(int64_t place, int64_t count, const Tensor& gradient) {
   if (!gradient.defined() || !gradient.meta().is_contiguous || gradient.dtype() != dtype_ ||
-      gradient.device() != DeviceType::kCpu) {
+      gradient.device() != DeviceType::kCpu || flat_.device() != DeviceType::kCpu) {
     return write(place, count, gradient);
   }
   add_own_part(place);

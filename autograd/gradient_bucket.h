@@ -38,13 +38,14 @@ class GradientBucket {
   // Reserves room for `numel` elements and returns their place.
   int64_t add(int64_t numel);
 
-  void open();
+  // Takes memory on the device. The sums of a bucket on a device are queued there.
+  void open(DeviceType device = DeviceType::kCpu);
   // Returns `count` elements at `place` as a tensor of one dim.
   Tensor part(int64_t place, int64_t count) const;
   // Writes a local gradient; an undefined one writes zeros.
   void write(int64_t place, int64_t count, const Tensor& gradient) const;
-  // Like write(), but for sum() only: sum() then reads the gradient where it is, if possible.
-  // Places must be passed in ascending order.
+  // Like write(), but for sum() only: sum() then reads a gradient in host memory where it is, if
+  // possible. Places must be passed in ascending order.
   void lend(int64_t place, int64_t count, const Tensor& gradient);
   // The memory that contains the parts.
   const Ref<Storage>& storage() const;
@@ -59,8 +60,8 @@ class GradientBucket {
   void start_sum(boxing::Communicator& group, const boxing::Fingerprint& what, Done done = {});
   // Sums on the calling thread and blocks until the sums are complete.
   void sum(boxing::Communicator& group, const boxing::Fingerprint& what, const Done& done = {});
-  // Blocks until the sum that start_sum started is complete; rethrows its exception. Does nothing
-  // if start_sum was not called.
+  // Blocks until the sum that start_sum started is complete, or queued; rethrows its exception.
+  // Does nothing if start_sum was not called.
   void wait();
 
  private:

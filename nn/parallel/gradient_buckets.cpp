@@ -22,12 +22,15 @@ using autograd::GradientBucket;
 
 // A bucket's memory holds the gradients one after another, followed by the share of ranks that had
 // a gradient, for each of them. A parameter that a rank did not use counts as zero there; a
-// parameter that no rank used keeps no gradient.
+// parameter that no rank used keeps no gradient. The memory is on the device of the parameters. On
+// devices other than the CPU the shares are not used, because reading them would wait for backward:
+// the ranks then tell each other in host memory (find_used).
 struct GradientBuckets::Bucket {
   GradientBucket memory;
   std::vector<size_t> parameters = {};
-  int64_t counts = 0;      // offset of the shares
-  size_t num_missing = 0;  // gradients that the running backward has not produced yet
+  int64_t counts = 0;                    // offset of the shares
+  size_t num_missing = 0;                // gradients that the running backward has not produced yet
+  DeviceType device = DeviceType::kCpu;  // of its memory in the running backward
 };
 
 struct GradientBuckets::Place {
@@ -171,7 +174,8 @@ void GradientBuckets::launch_ready() {
 void GradientBuckets::launch(Bucket& bucket, Where where) {
   const NoGradGuard no_grad;
   GradientBucket& memory = bucket.memory;
-  memory.open();
+  bucket.device = parameters_[bucket.parameters[0]].device();
+  memory.open(bucket.device);
   for (size_t k = 0; k < bucket.parameters.size(); ++k) {
     const size_t i = bucket.parameters[k];
     // If this backward computed no gradient, one from an earlier backward counts.
@@ -204,20 +208,38 @@ void GradientBuckets::finish() {
     if (where_of(i) == Where::kHere) launch(buckets_[i], Where::kHere);
   }
   const NoGradGuard no_grad;
+  find_used();
   for (Bucket& bucket : buckets_) {
     GradientBucket& memory = bucket.memory;
     memory.wait();
-    const auto users = memory.part(bucket.counts, static_cast<int64_t>(bucket.parameters.size()))
-                           .to_vector<double>();
+    std::vector<double> users;
+    if (bucket.device == DeviceType::kCpu) {
+      users = memory.part(bucket.counts, static_cast<int64_t>(bucket.parameters.size()))
+                  .to_vector<double>();
+    }
     for (size_t k = 0; k < bucket.parameters.size(); ++k) {
       const size_t i = bucket.parameters[k];
-      if (users[k] == 0) continue;
+      if (users.empty() ? is_used_[i] == 0 : users[k] == 0) continue;
       const Tensor& parameter = parameters_[i];
       const Tensor mean = memory.part(places_[i].offset, parameter.numel());
       parameter.set_grad(to_device_of(parameter, mean.view(parameter.shape())));
     }
     memory.close();
   }
+}
+
+void GradientBuckets::find_used() {
+  const bool is_on_host = std::all_of(buckets_.begin(), buckets_.end(), [](const Bucket& bucket) {
+    return bucket.device == DeviceType::kCpu;
+  });
+  if (is_on_host) return;
+  is_used_.assign(parameters_.size(), 0);
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    is_used_[i] = parameters_[i].grad().defined() ? 1 : 0;
+  boxing::world_communicator(*thread_state().context)
+      .all_reduce(is_used_.data(), is_used_.data(), static_cast<int64_t>(is_used_.size()),
+                  DType::kInt32, boxing::ReduceOp::kMax,
+                  {.op = "gradients", .site = user_site(Site::none())});
 }
 
 // Traced as soon as the gradient is complete, so that its transfer may begin there.

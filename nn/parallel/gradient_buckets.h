@@ -50,6 +50,8 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
   void launch_ready();
   void launch(Bucket& bucket, Where where);
   void finish();
+  // Finds which parameters have a gradient on any rank, if a bucket is on a device. Collective.
+  void find_used();
   void trace_mean(size_t parameter);
   void finish_trace();
 
@@ -63,7 +65,8 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
   uint64_t backward_ = 0;
   std::vector<bool> has_gradient_;
   size_t num_launched_ = 0;
-  std::vector<Tensor> means_;  // in a trace, by parameter
+  std::vector<int32_t> is_used_;  // by parameter
+  std::vector<Tensor> means_;     // in a trace, by parameter
 };
 
 }  // namespace flow::nn::parallel

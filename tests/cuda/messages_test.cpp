@@ -2,8 +2,10 @@
 // from device to device: in order, without a wait of the host, and with the checks of host memory.
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -228,7 +230,49 @@ TEST_F(CudaMessages, OfTheWrongSizeFailBothRanks) {
 }
 
 struct Net : nn::Module<Net> {
-  nn::LTEST_F(CudaMessages, AreNotNeededToMakeReplicas) {
+  nn::Linear used, small, unused;
+
+  Net()
+      : used(register_module("used", nn::Linear(200, 300))),
+        small(register_module("small", nn::Linear(300, 2))),
+        unused(register_module("unused", nn::Linear(3, 3))) {}
+
+  Tensor forward(const Tensor& x) { return small(used(x)); }
+};
+
+// Small and large buckets, and parameters that no rank uses.
+TEST_F(CudaMessages, AreNotNeededToAverageGradients) {
+  run_ranks(2, [] {
+    cuda::set_device(0);
+    const auto gradients = [](const char* device) {
+      manual_seed(6);
+      Net net;
+      net.to(device);
+      nn::parallel::DistributedDataParallel<Net> ddp(net, {.bucket_mb = 0.1});
+      const Tensor x = (randn({4, 200}) + static_cast<double>(me())).to(device);
+      for (int step = 0; step < 2; ++step) {
+        const Tensor loss = ddp(x).sum();
+        comm::barrier();
+        std::optional<Pending> pending;
+        if (x.device() == DeviceType::kCuda) pending.emplace();
+        loss.backward();
+        if (pending && step == 1 && reuses_memory()) {
+          EXPECT_FALSE(pending->is_done());
+        }
+        comm::barrier();
+      }
+      EXPECT_FALSE(net.unused.weight.grad().defined());
+      EXPECT_EQ(net.used.weight.grad().device(), x.device());
+      return values(net.used.weight.grad().flatten());
+    };
+    const std::vector<float> expected = gradients("cpu");
+    const std::vector<float> actual = gradients("cuda");
+    for (size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(actual[i], expected[i], 1e-4 + 1e-4 * std::abs(expected[i]));
+  });
+}
+
+TEST_F(CudaMessages, AreNotNeededToMakeReplicas) {
   run_ranks(2, [] {
     cuda::set_device(0);
     const Tensor x = filled(kSmall, static_cast<double>(me()) + 1);

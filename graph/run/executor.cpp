@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "boxing/comm/comm_thread.h"
+#include "boxing/comm/device_collectives.h"
 #include "boxing/ranks/advance.h"
 #include "boxing/routed_kernel.h"
 #include "boxing/transfer_log.h"
@@ -31,10 +32,12 @@ boxing::Channel channel_of(const Step& step) {
   return step.in_background ? boxing::Channel::kBackground : boxing::Channel::kCaller;
 }
 
-// An edge has a group of its two ranks, in ascending order.
-boxing::Communicator& pair_with(RankContext& rank, int64_t peer) {
+// An edge has a group of its two ranks, in ascending order; the communicator is that for data on
+// `device`.
+boxing::Communicator& pair_with(RankContext& rank, int64_t peer, DeviceType device) {
   const std::array<int64_t, 2> ranks = {std::min(rank.rank(), peer), std::max(rank.rank(), peer)};
-  return boxing::communicator_for(rank, ranks);
+  boxing::Communicator& pair = boxing::communicator_for(rank, ranks);
+  return device == DeviceType::kCpu ? pair : boxing::device_collectives_for(rank, pair);
 }
 
 int64_t bytes_of(const TensorView& view) {
@@ -512,52 +515,38 @@ void Executor::run(const LoadedStep& step, const ConvertStep&) {
 
 void Executor::run(const LoadedStep& step, LoadedSend& send) {
   const TensorView& input = step.inputs[0];
-  boxing::Communicator& pair = pair_with(rank_, send.peer);
-  const std::byte* data = input.data;
+  boxing::Communicator& pair = pair_with(rank_, send.peer, input.meta->device);
   PendingMessage& pending = send.pending.emplace_back();
   pending.micro_batch = run_->micro_batch;
-  if (input.meta->device != DeviceType::kCpu) {
-    pending.on_host = host_copy(rank_, input);
-    data = pending.on_host->data();
-  }
-  pending.transfer =
-      pair.isend(data, bytes_of(input), 1 - pair.position(), tag_of(send), {.op = "pipeline edge"});
+  pending.transfer = pair.isend(input.data, bytes_of(input), 1 - pair.position(), tag_of(send),
+                                {.op = "pipeline edge"});
   num_messages_ += pending.transfer != nullptr ? 1 : 0;
 }
 
 void Executor::run(const LoadedStep& step, LoadedReceive& receive) {
   const TensorView& output = step.outputs[0];
-  boxing::Communicator& pair = pair_with(rank_, receive.peer);
-  std::byte* data = output.data;
+  boxing::Communicator& pair = pair_with(rank_, receive.peer, output.meta->device);
   PendingMessage& pending = receive.pending.emplace_back();
   pending.micro_batch = run_->micro_batch;
-  if (output.meta->device != DeviceType::kCpu) {
-    pending.on_host = allocate_staging(rank_, output.meta->local_bytes());
-    data = pending.on_host->data();
-  }
-  pending.transfer = pair.irecv(data, bytes_of(output), 1 - pair.position(), tag_of(receive),
+  pending.transfer = pair.irecv(output.data, bytes_of(output), 1 - pair.position(), tag_of(receive),
                                 {.op = "pipeline edge"});
   num_messages_ += pending.transfer != nullptr ? 1 : 0;
 }
 
-void Executor::run(const LoadedStep& step, const WaitStep& wait) {
+void Executor::run(const LoadedStep&, const WaitStep& wait) {
   const AddSeconds timed(times_.waiting);
   LoadedStep& started = steps_[wait.started];
   if (started.in_background) return started.work.get();
   auto* receive = std::get_if<LoadedReceive>(&started.body);
   LoadedMessage& message = receive != nullptr ? static_cast<LoadedMessage&>(*receive)
                                               : std::get<LoadedSend>(started.body);
+  const TensorView& data = receive != nullptr ? started.outputs[0] : started.inputs[0];
   const auto pending =
       std::find_if(message.pending.begin(), message.pending.end(),
                    [&](const PendingMessage& it) { return it.micro_batch == run_->micro_batch; });
   FLOW_ASSERT(pending != message.pending.end(), "a wait for a message that has not begun");
   num_messages_ -= pending->transfer != nullptr ? 1 : 0;
-  pair_with(rank_, message.peer).wait(std::move(pending->transfer));
-  if (receive != nullptr && pending->on_host) {
-    const TensorView& output = step.outputs[0];
-    copy_bytes(rank_, output.data, output.meta->device, pending->on_host->data(), DeviceType::kCpu,
-               output.meta->local_bytes());
-  }
+  pair_with(rank_, message.peer, data.meta->device).wait(std::move(pending->transfer));
   message.pending.erase(pending);
 }
 

@@ -42,7 +42,6 @@ struct LoadedBucket {
 // A message in progress.
 struct PendingMessage {
   int32_t micro_batch = kNoMicroBatch;
-  Ref<Storage> on_host = {};  // of what is on a device; outlives the transfer
   boxing::Transfer transfer = {};
 };
 

@@ -76,7 +76,7 @@ TEST_F(CudaGraph, TrainsOnTwoRanksAsEagerStepsDo) {
   });
 }
 
-// Ranks of one device exchange by pointers, those of two through host memory, where there are two.
+// Ranks of one device exchange by pointers, those of two by NCCL or through host memory.
 TEST_F(CudaGraph, TrainsOnRanksOfOneDeviceAsOnRanksOfTwo) {
   Floats losses[2];
   for (const bool share : {false, true}) {

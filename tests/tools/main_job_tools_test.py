@@ -48,7 +48,7 @@ class Quickstart(InScratch):
         self.assertIn("build train_gpt flowrun\n", job.stdout)
         self.assertIn("flowrun --ranks=threads:4 ", job.stdout)
         self.assertIn("/train_gpt --pp 2 --dp 2 --tp 1 ", job.stdout)
-        self.assertIn(f" --data {self.folder}/core ", job.stdout)
+        self.assertIn(f" --data {self.folder}/docs {self.folder}/core ", job.stdout)
         self.assertIn(" --steps 1200", job.stdout)
 
     def test_passes_ranks_layout_and_other_options_on(self):

@@ -40,6 +40,12 @@ boxing::Communicator& pair_with(RankContext& rank, int64_t peer, DeviceType devi
   return device == DeviceType::kCpu ? pair : boxing::device_collectives_for(rank, pair);
 }
 
+// The messages that a step starts; null if it starts none.
+LoadedMessage* message_of(LoadedStep& step) {
+  if (auto* send = std::get_if<LoadedSend>(&step.body)) return send;
+  return std::get_if<LoadedReceive>(&step.body);
+}
+
 int64_t bytes_of(const TensorView& view) {
   return static_cast<int64_t>(view.meta->local_bytes());
 }
@@ -384,8 +390,7 @@ void Executor::cancel_run() {
   is_running_ = false;
   if (timeline_) timeline_->end_run();
   for (LoadedStep& step : steps_) {
-    if (auto* send = std::get_if<LoadedSend>(&step.body)) send->pending.clear();
-    if (auto* receive = std::get_if<LoadedReceive>(&step.body)) receive->pending.clear();
+    if (LoadedMessage* message = message_of(step)) message->pending.clear();
     if (step.work.valid()) std::exchange(step.work, {}).wait();  // its error is that of the run
   }
   rank_.generator().set_state(drawn_before_);
@@ -516,31 +521,28 @@ void Executor::run(const LoadedStep& step, const ConvertStep&) {
 void Executor::run(const LoadedStep& step, LoadedSend& send) {
   const TensorView& input = step.inputs[0];
   boxing::Communicator& pair = pair_with(rank_, send.peer, input.meta->device);
-  PendingMessage& pending = send.pending.emplace_back();
-  pending.micro_batch = run_->micro_batch;
-  pending.transfer = pair.isend(input.data, bytes_of(input), 1 - pair.position(), tag_of(send),
-                                {.op = "pipeline edge"});
-  num_messages_ += pending.transfer != nullptr ? 1 : 0;
+  note_started(send, pair.isend(input.data, bytes_of(input), 1 - pair.position(), tag_of(send),
+                                {.op = "pipeline edge"}));
 }
 
 void Executor::run(const LoadedStep& step, LoadedReceive& receive) {
   const TensorView& output = step.outputs[0];
   boxing::Communicator& pair = pair_with(rank_, receive.peer, output.meta->device);
-  PendingMessage& pending = receive.pending.emplace_back();
-  pending.micro_batch = run_->micro_batch;
-  pending.transfer = pair.irecv(output.data, bytes_of(output), 1 - pair.position(), tag_of(receive),
-                                {.op = "pipeline edge"});
-  num_messages_ += pending.transfer != nullptr ? 1 : 0;
+  note_started(receive, pair.irecv(output.data, bytes_of(output), 1 - pair.position(),
+                                   tag_of(receive), {.op = "pipeline edge"}));
+}
+
+void Executor::note_started(LoadedMessage& message, boxing::Transfer transfer) {
+  num_messages_ += transfer != nullptr ? 1 : 0;
+  message.pending.push_back({run_->micro_batch, std::move(transfer)});
 }
 
 void Executor::run(const LoadedStep&, const WaitStep& wait) {
   const AddSeconds timed(times_.waiting);
   LoadedStep& started = steps_[wait.started];
   if (started.in_background) return started.work.get();
-  auto* receive = std::get_if<LoadedReceive>(&started.body);
-  LoadedMessage& message = receive != nullptr ? static_cast<LoadedMessage&>(*receive)
-                                              : std::get<LoadedSend>(started.body);
-  const TensorView& data = receive != nullptr ? started.outputs[0] : started.inputs[0];
+  LoadedMessage& message = *message_of(started);
+  const TensorView& data = started.outputs.empty() ? started.inputs[0] : started.outputs[0];
   const auto pending =
       std::find_if(message.pending.begin(), message.pending.end(),
                    [&](const PendingMessage& it) { return it.micro_batch == run_->micro_batch; });

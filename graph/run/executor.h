@@ -135,6 +135,8 @@ class Executor {
   void run(const LoadedStep& step, const ConvertStep& conversion);
   void run(const LoadedStep& step, LoadedSend& send);
   void run(const LoadedStep& step, LoadedReceive& receive);
+  // The transfer ends in a wait step of this micro-batch.
+  void note_started(LoadedMessage& message, boxing::Transfer transfer);
   void run(const LoadedStep& step, const WaitStep& wait);
 
   // The tag of a message in the micro-batch that runs.

@@ -37,6 +37,14 @@ struct Net : nn::Module<Net> {
   }
 };
 
+// Expects gradients of all parameters of one module and of none of the other.
+void expect_gradients_in(const nn::ModuleBase& one, const nn::ModuleBase& other) {
+  for (const auto& [name, parameter] : one.named_parameters())
+    EXPECT_TRUE(parameter.grad().defined()) << name;
+  for (const auto& [name, parameter] : other.named_parameters())
+    EXPECT_FALSE(parameter.grad().defined()) << name;
+}
+
 TEST(Clone, HasParametersOfItsOwnWithTheSameValues) {
   const Net net;
   const Tensor x = randn({2, 3});
@@ -135,10 +143,7 @@ TEST(Clone, ReplacedPartsAreThoseOfTheClone) {
   EXPECT_EQ(copy.repr(), net.repr());
 
   copy(x).sum().backward();
-  for (const auto& [name, parameter] : copy.named_parameters())
-    EXPECT_TRUE(parameter.grad().defined()) << name;
-  for (const auto& [name, parameter] : net.named_parameters())
-    EXPECT_FALSE(parameter.grad().defined()) << name;
+  expect_gradients_in(copy, net);
   optim::SGD(copy.parameters(), {.lr = 0.5}).step();
   EXPECT_NE(values(copy(x)), before);
   EXPECT_EQ(values(net(x)), before);
@@ -172,10 +177,7 @@ TEST(Clone, ParametrizedPartsTrainApart) {
   EXPECT_EQ(copy.repr(), net.repr());
   ASSERT_EQ(copy.named_parameters().size(), net.named_parameters().size());
   copy(x).sum().backward();
-  for (const auto& [name, parameter] : copy.named_parameters())
-    EXPECT_TRUE(parameter.grad().defined()) << name;
-  for (const auto& [name, parameter] : net.named_parameters())
-    EXPECT_FALSE(parameter.grad().defined()) << name;
+  expect_gradients_in(copy, net);
 
   optim::SGD(copy.parameters(), {.lr = 0.5}).step();
   const Doubles after = values(copy(x));

@@ -35,6 +35,9 @@ constexpr int64_t kEnoughUnits = 8;
 // columns that are prefetched.
 constexpr int64_t kColumnsOfFewRows = 256;
 
+// Sums that are shorter leave most of the time to the addition of lanes.
+constexpr int64_t kShortestDot = 16;
+
 // The data that is packed next is prefetched if no more columns than these are multiplied and A has
 // to be gathered from its rows. This is the case for a long sum of small operands, as in gradients
 // of weights. Wider panels would be evicted from the second-level cache.
@@ -199,12 +202,62 @@ void blocked(const Loops& loops, const GemmKernels<T>& kernels, const GemmCall<T
   }
 }
 
+// A contiguous column is a row, and B transposed then multiplies A transposed.
+template <class T>
+GemmCall<T> as_one_row(const GemmCall<T>& call) {
+  GemmCall<T> row = call;
+  row.m = 1;
+  row.n = call.m;
+  row.a = call.b;
+  row.a_row = call.b_col;
+  row.a_col = call.b_row;
+  row.b = call.a;
+  row.b_row = call.a_col;
+  row.b_col = call.a_row;
+  row.ldc = call.m;
+  return row;
+}
+
+// Returns whether the product was computed as dot products: the operand with more rows has to be
+// contiguous along k, and the other one is copied if it is not.
+template <class T>
+bool computed_as_dots(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
+  const bool few_rows = call.m <= call.n;
+  const int64_t rows = few_rows ? call.m : call.n;
+  if (rows > kernels.dot_rows || call.k < kShortestDot || call.bias != nullptr) return false;
+  if ((few_rows ? call.b_row : call.a_col) != 1) return false;
+  const int64_t stride = few_rows ? call.a_col : call.b_row;
+  if (stride == 1) {
+    kernels.dots(call);
+    return true;
+  }
+  // Rows that are a multiple of 4 KiB apart would share their sets of the first-level cache.
+  constexpr int64_t kLine = 64 / sizeof(T);
+  const int64_t row = round_up(call.k, kLine) + kLine;
+  T* packed = packing_spaces().a.get<T>(rows * row);
+  const T* source = few_rows ? call.a : call.b;
+  for (int64_t p = 0; p < call.k; ++p) {
+    for (int64_t i = 0; i < rows; ++i)
+      packed[i * row + p] = source[p * stride + i];
+  }
+  GemmCall<T> contiguous = call;
+  (few_rows ? contiguous.a : contiguous.b) = packed;
+  (few_rows ? contiguous.a_row : contiguous.b_col) = row;
+  (few_rows ? contiguous.a_col : contiguous.b_row) = 1;
+  kernels.dots(contiguous);
+  return true;
+}
+
 }  // namespace
 
 template <class T>
 void own_gemm(const GemmCall<T>& call) {
   const GemmKernels<T>& kernels = own_kernels<T>();
-  if (round_up(call.n, kernels.tile_columns) * call.k <= kDirectPanel) {
+  if (call.n == 1 && call.m > 1 && call.ldc == 1 && call.bias == nullptr) {
+    own_gemm(as_one_row(call));
+  } else if (computed_as_dots(kernels, call)) {
+    return;
+  } else if (round_up(call.n, kernels.tile_columns) * call.k <= kDirectPanel) {
     kernels.direct(call);
   } else if (call.m <= kernels.few_rows && call.b_col == 1 && call.bias == nullptr) {
     kernels.few_rows_product(call,

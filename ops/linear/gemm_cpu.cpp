@@ -2,6 +2,7 @@
 
 #include "ops/kernel/divide_up.h"
 #include "ops/kernel/vector.h"
+#include "ops/linear/gemm_dots.h"
 #include "ops/linear/gemm_few_rows.h"
 #include "ops/linear/gemm_kernels.h"
 #include "ops/linear/gemm_pack.h"
@@ -425,6 +426,8 @@ constexpr GemmKernels<T> kernels() {
   return {.direct = direct<T>,
           .few_rows_product = few_rows::product<T>,
           .few_rows = few_rows::kMaxRows,
+          .dots = dots::product<T>,
+          .dot_rows = dots::kMaxRows,
           .tile_rows = kTileRows,
           .tile_columns = kTileColumns<T>,
           .narrow_rows = FLOW_ISA == 1 ? 32 : 0,

@@ -103,7 +103,9 @@ void product(const GemmCall<T>& call, T* packed_a) {
   alignas(64) T sums[kCount];
   pack_factors(call, packed_a);
   // A row of sums is not a multiple of 4 KiB away from the next one, which would share its set.
-  const int64_t panel = smaller<int64_t>(kCount / call.m / (2 * kLanes) * (2 * kLanes), 512);
+  // With one row, longer panels suit the memory better.
+  const int64_t longest = call.m == 1 ? kCount : 512;
+  const int64_t panel = smaller<int64_t>(kCount / call.m / (2 * kLanes) * (2 * kLanes), longest);
   for (int64_t column = 0; column < call.n; column += panel) {
     const int64_t columns = smaller(panel, call.n - column);
     const T* b = call.b + column;

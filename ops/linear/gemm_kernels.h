@@ -57,6 +57,11 @@ struct GemmKernels {
   void (*few_rows_product)(const GemmCall<T>& call, T* packed_a);
   int64_t few_rows;
 
+  // Multiplies without packing, where both operands are contiguous along k (a_col == 1 and b_row ==
+  // 1). Meant for at most `dot_rows` rows or columns.
+  void (*dots)(const GemmCall<T>& call);
+  int64_t dot_rows;
+
   int64_t tile_rows;
   int64_t tile_columns;
   // With so many rows or fewer, reading B from memory takes most of the time. Narrow panels of it

@@ -258,6 +258,62 @@ TYPED_TEST(Gemm, FewRowsReadBInPlace) {
   }
 }
 
+// Few rows or few columns of operands that are contiguous along k, or of which the smaller one is
+// copied; a column of C that is contiguous.
+TYPED_TEST(Gemm, FewRowsOrColumnsAreDotProducts) {
+  for (const Transpose ta : kBothTransposes) {
+    for (const Transpose tb : kBothTransposes) {
+      for (int64_t few = 1; few <= 18; ++few) {
+        for (const int64_t many : {1, 7, 20, 43}) {
+          for (const auto& [m, n] : {std::pair(few, many), std::pair(many, few)}) {
+            for (const int64_t k : {15, 16, 35, 301}) {
+              const int64_t padding = (few + k) % 2 * 3;
+              Product<TypeParam> product(ta, tb, m, n, k, padding);
+              product.task.alpha = TypeParam{2};
+              if (k % 2 == 1) {
+                product.task.beta = TypeParam{-0.5};
+                std::fill(product.c.begin(), product.c.end(), TypeParam{0.25});
+              }
+              Product<TypeParam> expected = product.copy();
+              gemm_with(GemmBackend::kReference, expected.task);
+
+              gemm_with(GemmBackend::kOwn, product.task);
+
+              const auto own = product.results(), reference = expected.results();
+              for (size_t i = 0; i < own.size(); ++i) {
+                ASSERT_NEAR(own[i], reference[i], 2 * tolerance<TypeParam>(k))
+                    << m << ' ' << n << ' ' << k << ' ' << static_cast<int>(ta)
+                    << static_cast<int>(tb);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(Gemm, ADotProductHasTheSameBitsAtEveryPlace) {
+  constexpr int64_t kM = 11, kN = 27, kK = 77;
+  Product<TypeParam> product(Transpose::kNo, Transpose::kYes, kM, kN, kK);
+  gemm_with(GemmBackend::kOwn, product.task);
+  const auto all = product.results();
+  for (int64_t i = 0; i < kM; ++i) {
+    for (int64_t j = 0; j < kN; ++j) {
+      TypeParam one = 0;
+      GemmTask<TypeParam> task = product.task;
+      task.m = task.n = 1;
+      task.a += i * task.lda;
+      task.b += j * task.ldb;
+      task.c = &one;
+      gemm_with(GemmBackend::kOwn, task);
+
+      ASSERT_EQ(static_cast<double>(one), static_cast<double>(all[static_cast<size_t>(i * kN + j)]))
+          << i << ' ' << j;
+    }
+  }
+}
+
 // A NaN in one row of A and one column of B reaches those of C and no others, also where edges of
 // tiles are filled up.
 TYPED_TEST(Gemm, EveryBackendKeepsNanWhereItBelongs) {

@@ -24,16 +24,17 @@ using ops::kGemmClassSizes;
 using ops::kGemmSizeClasses;
 using ops::Transpose;
 
-// Candidates, in the order of preference among those that are equally fast.
+// Candidates, in the order of preference among those that are equally fast: own kernels do not
+// change with the installed libraries.
 struct Candidate {
   char letter;
   GemmBackend backend;
 };
 
-constexpr std::array<Candidate, 3> kCandidates = {Candidate{'d', GemmBackend::kOneDnn},
-                                                  Candidate{'o', GemmBackend::kOpenBlas},
-                                                  Candidate{'w', GemmBackend::kOwn}};
-constexpr size_t kOwn = 2;
+constexpr std::array<Candidate, 3> kCandidates = {Candidate{'w', GemmBackend::kOwn},
+                                                  Candidate{'d', GemmBackend::kOneDnn},
+                                                  Candidate{'o', GemmBackend::kOpenBlas}};
+constexpr size_t kOwn = 0;
 
 // A candidate replaces an earlier one only if it is faster by this factor.
 constexpr double kClearlyFaster = 1.02;
@@ -48,11 +49,37 @@ double seconds() {
 // Infinity for a library that is absent.
 using Times = std::array<double, kCandidates.size()>;
 
+// Large operands are read from memory, as a step reads the weights of one layer after another: each
+// product takes the next matrix of the buffer.
+template <class T>
+class Operand {
+ public:
+  Operand(const std::vector<T>& buffer, int64_t count)
+      : first_(buffer.data()),
+        count_(count),
+        matrices_(count * static_cast<int64_t>(sizeof(T)) < kLarge
+                      ? 1
+                      : static_cast<int64_t>(buffer.size()) / count) {}
+
+  const T* next() {
+    index_ = index_ + 1 < matrices_ ? index_ + 1 : 0;
+    return first_ + index_ * count_;
+  }
+
+ private:
+  static constexpr int64_t kLarge = 1 << 20;
+
+  const T* first_;
+  int64_t count_;
+  int64_t matrices_;
+  int64_t index_ = 0;
+};
+
 // Seconds of one product by each candidate: the lower quartile of interleaved rounds. The minimum
 // would be wrong, because a virtual machine's clock is sometimes set back by time that the host
 // took earlier. Other processes only make rounds slower.
 template <class T>
-Times measure(const GemmTask<T>& task) {
+Times measure(GemmTask<T> task, Operand<T> a, Operand<T> b) {
   constexpr double kRoundSeconds = 30e-6;
   constexpr int kMinRounds = 5;
   constexpr double kMinSeconds = 3e-3;
@@ -65,8 +92,11 @@ Times measure(const GemmTask<T>& task) {
       if (!ops::has_gemm_backend<T>(kCandidates[i].backend)) continue;
       if (kCandidates[i].backend == GemmBackend::kOpenBlas && !ops::openblas_suits_cpu()) continue;
       const double begin = seconds();
-      for (int j = 0; j <= repeats[i]; ++j)
+      for (int j = 0; j <= repeats[i]; ++j) {
+        task.a = a.next();
+        task.b = b.next();
         ops::gemm_with(kCandidates[i].backend, task);
+      }
       const double time = (seconds() - begin) / (repeats[i] + 1);
       times[i].push_back(time);
       if (round == 0) repeats[i] = static_cast<int>(kRoundSeconds / std::max(time, 1e-9));
@@ -91,15 +121,15 @@ struct Class {
 template <class T>
 class Matrices {
  public:
-  Matrices() : a_(kCount, T(0.5)), b_(kCount, T(0.25)), c_(kCount, T(0)) {}
+  Matrices() : a_(kMatrices * kCount, T(0.5)), b_(kMatrices * kCount, T(0.25)), c_(kCount, T(0)) {}
 
   // The class is measured at its size and at four fifths of it, because strides that are a power
   // of two behave differently in caches. Returns the geometric means.
   Times measure_class(const Class& at) {
     const auto smaller = [](int64_t size) { return size < 16 ? size : size * 4 / 5 | 1; };
     const int64_t m = kGemmClassSizes[at.m], n = kGemmClassSizes[at.n], k = kGemmClassSizes[at.k];
-    const Times whole = measure(task(at.form, m, n, k));
-    const Times part = measure(task(at.form, smaller(m), smaller(n), smaller(k)));
+    const Times whole = measure_product(at.form, m, n, k);
+    const Times part = measure_product(at.form, smaller(m), smaller(n), smaller(k));
     Times both;
     for (size_t i = 0; i < both.size(); ++i)
       both[i] = std::sqrt(whole[i] * part[i]);
@@ -108,20 +138,20 @@ class Matrices {
 
  private:
   static constexpr size_t kCount = size_t{2048} * 2048;
+  static constexpr size_t kMatrices = 4;  // of the largest size
 
-  GemmTask<T> task(int form, int64_t m, int64_t n, int64_t k) {
+  Times measure_product(int form, int64_t m, int64_t n, int64_t k) {
     const bool ta = (form & 2) != 0, tb = (form & 1) != 0;
-    return {.transpose_a = ta ? Transpose::kYes : Transpose::kNo,
-            .transpose_b = tb ? Transpose::kYes : Transpose::kNo,
-            .m = m,
-            .n = n,
-            .k = k,
-            .a = a_.data(),
-            .lda = ta ? m : k,
-            .b = b_.data(),
-            .ldb = tb ? k : n,
-            .c = c_.data(),
-            .ldc = n};
+    const GemmTask<T> task = {.transpose_a = ta ? Transpose::kYes : Transpose::kNo,
+                              .transpose_b = tb ? Transpose::kYes : Transpose::kNo,
+                              .m = m,
+                              .n = n,
+                              .k = k,
+                              .lda = ta ? m : k,
+                              .ldb = tb ? k : n,
+                              .c = c_.data(),
+                              .ldc = n};
+    return measure(task, Operand<T>(a_, m * k), Operand<T>(b_, k * n));
   }
 
   std::vector<T> a_, b_, c_;

@@ -193,6 +193,12 @@ CpuTable committed_cpu_table(CpuIsa isa, std::string_view microarchitecture) {
             .origin = "the committed table",
             .products = GemmTable(kGemmTableZen3Avx2)};
   }
+  if (isa == CpuIsa::kAvx512 && microarchitecture == "zen5") {
+    return {.cpu = "zen5 avx512",
+            .libraries = "oneDNN 2.6.3, OpenBLAS 0.3.21",
+            .origin = "the committed table",
+            .products = GemmTable(kGemmTableZen5Avx512)};
+  }
   if (isa == CpuIsa::kAvx512 && microarchitecture == "sapphire-rapids") {
     return {.cpu = "sapphire-rapids avx512",
             .libraries = "oneDNN 2.6.3",

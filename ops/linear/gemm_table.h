@@ -65,11 +65,12 @@ class GemmTable {
       letters_;
 };
 
-// Measured on an Intel Xeon.
+// Measured on Intel Xeons.
 extern const GemmTable::Text kGemmTableAvx2;
 extern const GemmTable::Text kGemmTableAvx512;
-// Measured on an AMD EPYC.
 extern const GemmTable::Text kGemmTableSapphireRapidsAvx512;
+// Measured on AMD EPYCs.
 extern const GemmTable::Text kGemmTableZen3Avx2;
+extern const GemmTable::Text kGemmTableZen5Avx512;
 
 }  // namespace flow::ops

@@ -56,6 +56,9 @@ TEST_F(CpuTableTest, OneMicroarchitectureHasATableOfItsOwn) {
   const CpuTable sapphire = committed_cpu_table(CpuIsa::kAvx512, "sapphire-rapids");
   EXPECT_EQ(sapphire.cpu, "sapphire-rapids avx512");
   EXPECT_NE(sapphire.products, committed_cpu_table(CpuIsa::kAvx512, "zen4").products);
+  const CpuTable zen5 = committed_cpu_table(CpuIsa::kAvx512, "zen5");
+  EXPECT_EQ(zen5.cpu, "zen5 avx512");
+  EXPECT_NE(zen5.products, sapphire.products);
   EXPECT_EQ(committed_cpu_table(CpuIsa::kAvx2, "sapphire-rapids").cpu, "an Intel Xeon with avx2");
   EXPECT_EQ(committed_cpu_table(CpuIsa::kAvx512, "zen3").cpu, "an Intel Xeon with avx512");
   EXPECT_EQ(committed_cpu_table(CpuIsa::kAvx2).cpu,

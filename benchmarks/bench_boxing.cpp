@@ -79,8 +79,10 @@ int main(int argc, char** argv) {
   std::vector<double> times;
   std::vector<double> bounds;
   for (const Row& row : rows()) {
+    // Before and after, because a virtual machine's memory is not equally fast all the time.
+    const double before = limit_us(row);
     times.push_back(measure(row));
-    bounds.push_back(limit_us(row));
+    bounds.push_back(std::min(before, limit_us(row)));
   }
   if (flow::env::rank() != 0) return 0;
   for (size_t i = 0; i < times.size(); ++i) {

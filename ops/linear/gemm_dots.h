@@ -14,7 +14,7 @@
 namespace dots {
 
 // With more rows, packing the other operand pays.
-constexpr int64_t kMaxRows = 16;
+constexpr int64_t kMaxRows = 32;
 
 // The sums of a tile, of kRows rows of the one operand and kColumns of the other, stay within 32
 // (AVX-512) or 16 registers. One row takes more columns, to hide the latency of its additions.

@@ -147,6 +147,7 @@ def units():
     yield from shards("tsan", 4, unit, "tests_unit")
     yield "cuda-emulated", lambda totals: build_and_test(
         totals, "cuda-emulated", ["-L", "^cuda$"], target="tests_cuda")
+    yield command("nvcc", ["tools/compile_cuda", "--all"])
     yield command("tidy", ["tools/tidy"])
     for option in OPTIONS:
         yield f"without {option}", lambda totals, option=option: build_and_test(

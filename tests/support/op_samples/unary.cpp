@@ -30,7 +30,7 @@ void add_grad(Samples& samples, const OpDef& op, const SampleInput& input, const
   samples.back().only_kernels = true;
 }
 
-// An activation with its gradient, (dy, x).
+// An activation with its gradient, (dy, x), or with its derivative, (x, y).
 void add_pair(Samples& samples, const OpDef& op, const char* label, const Shape& shape) {
   const SampleInput x = in(shape, -3, 3);
   samples.push_back({op.name,
@@ -50,7 +50,8 @@ void add_pair(Samples& samples, const OpDef& op, const char* label, const Shape&
 
 Samples unary_samples() {
   Samples samples;
-  for (const OpDef* op : {&ops::kGeluAndGrad, &ops::kGeluTanhAndGrad, &ops::kSiluAndGrad}) {
+  for (const OpDef* op : {&ops::kGeluAndGrad, &ops::kGeluTanhAndGrad, &ops::kSiluAndGrad,
+                          &ops::kGeluAndSlope, &ops::kGeluTanhAndSlope, &ops::kSiluAndSlope}) {
     add_pair(samples, *op, "few", {5, 2});
     add_pair(samples, *op, "many", {3, 7000});
   }

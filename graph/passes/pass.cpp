@@ -14,6 +14,7 @@
 #include "graph/passes/pool_before_relu.h"
 #include "graph/passes/recompute_activations.h"
 #include "graph/passes/redistributions.h"
+#include "graph/passes/save_slopes.h"
 #include "graph/passes/settle_stages.h"
 
 namespace flow::graph {
@@ -31,6 +32,7 @@ std::vector<Pass> optimizing_passes(PassSet set) {
       graph_pass("eliminate_dead_nodes", true, eliminate_dead_nodes),
       graph_pass("recompute_activations", true, recompute_activations),
       graph_pass("fuse_activation_grad", true, fuse_activation_grad),
+      graph_pass("save_slopes", true, save_slopes),
       graph_pass("pool_before_relu", false, pool_before_relu),
       graph_pass("fuse_batch_norm", true, fuse_batch_norm),
       graph_pass("fuse_norm_casts", true, fuse_norm_casts),

@@ -8,6 +8,7 @@
 #include "graph/passes/fuse_activation_grad.h"
 #include "graph/passes/move_updates.h"
 #include "graph/passes/pool_before_relu.h"
+#include "graph/passes/save_slopes.h"
 #include "nn/flow.h"
 
 namespace flow::graph {
@@ -185,6 +186,61 @@ TEST(FuseActivationGrad, ValuesThatOthersReadStay) {
   // One that is kept, not computed again.
   expect_untouched(fuse_activation_grad,
                    text(activation("%5", "B0 a.cpp:2") + kReader + kGeluGrad, ""));
+}
+
+// ---- save_slopes
+
+const std::string kSquareInputs =
+    "input %0 : (4, 4) float32 cpu\n"
+    "capture %1 : (4, 4) float32 cpu\n";
+
+std::string matrix_product(const char* result, const char* a, const char* b, const char* end) {
+  return str(result, " = matmul(", a, ", ", b, ") {} : (4, 4) float32 cpu @", end, "\n");
+}
+
+const std::string kHidden = matrix_product("%2", "%0", "%1", "F0 a.cpp:1");
+const std::string kActivated = "%3 = gelu(%2) {} : (4, 4) float32 cpu @F0 a.cpp:2\n";
+const std::string kAfterGelu =
+    matrix_product("%4", "%3", "%1", "F0 a.cpp:3") + matrix_product("%5", "%4", "%1", "B0 a.cpp:3");
+const std::string kSlopeReader = "%6 = gelu_grad(%5, %2) {} : (4, 4) float32 cpu @B0 a.cpp:2\n";
+
+TEST(SaveSlopes, TheGradientIsAProduct) {
+  EXPECT_EQ(
+      after(save_slopes,
+            kSquareInputs + kHidden + kActivated + kAfterGelu + kSlopeReader + "return %4, %6\n",
+            1),
+      kSquareInputs + kHidden +
+          "%3 = empty() {shape=[4, 4], dtype=float32, device=cpu, placement=local, sbp=none} : "
+          "(4, 4) float32 cpu @F0 a.cpp:2\n"
+          "%4, %5 = gelu_and_slope(%2, %3) {} : (4, 4) float32 cpu, (4, 4) float32 cpu @F0 "
+          "a.cpp:2\n" +
+          matrix_product("%6", "%5", "%1", "F0 a.cpp:3") +
+          matrix_product("%7", "%6", "%1", "B0 a.cpp:3") +
+          "%8 = mul(%7, %4) {} : (4, 4) float32 cpu @B0 a.cpp:2\n"
+          "return %6, %8\n");
+}
+
+TEST(SaveSlopes, InputsThatOthersReadStay) {
+  const auto text = [](const std::string& last, const std::string& returned) {
+    return kSquareInputs + kHidden + kActivated + kAfterGelu + kSlopeReader + last + "return %4, " +
+           returned + "\n";
+  };
+  expect_untouched(save_slopes, text("", "%6, %2"));
+  expect_untouched(save_slopes, text(matrix_product("%7", "%6", "%2", "B0 a.cpp:1"), "%7"));
+  // An input of the step cannot be written.
+  expect_untouched(save_slopes, kSquareInputs +
+                                    "%2 = gelu(%0) {} : (4, 4) float32 cpu @F0 a.cpp:2\n"
+                                    "%3 = gelu_grad(%1, %0) {} : (4, 4) float32 cpu @B0 a.cpp:2\n"
+                                    "return %2, %3\n");
+}
+
+TEST(SaveSlopes, WhatCanBeFusedStays) {
+  const std::string sum = "%2 = exp(%0) {} : (4, 4) float32 cpu @F0 a.cpp:1\n";
+  expect_untouched(save_slopes, kSquareInputs + sum + kActivated + kAfterGelu + kSlopeReader +
+                                    "return %4, %6\n");
+  expect_untouched(save_slopes, replace_all(kSquareInputs + kHidden + kActivated + kAfterGelu +
+                                                kSlopeReader + "return %4, %6\n",
+                                            "float32", "bfloat16"));
 }
 
 // ---- pool_before_relu

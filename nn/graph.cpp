@@ -131,7 +131,7 @@ int64_t fuse(graph::Graph& graph, const pipeline::MicroBatching& batching) {
 // actions there, and what writes over a part of a batch copies the part first.
 bool is_for_whole_batches(const graph::Pass& pass) {
   return pass.name == "move_updates" || pass.name == "fuse_activation_grad" ||
-         pass.name == "save_slopes";
+         pass.name == "save_slopes" || pass.name == "overwrite_inputs";
 }
 
 // All passes of the step, in the order in which they run.

@@ -18,8 +18,9 @@ MetaPtr Value::meta_on(int64_t rank) const {
 bool operator==(const Node& a, const Node& b) {
   return a.op == b.op && a.inputs == b.inputs && a.outputs == b.outputs && a.stage == b.stage &&
          a.phase == b.phase && a.draw == b.draw && a.is_transient == b.is_transient &&
-         a.transfer_start == b.transfer_start && a.guard == b.guard && a.file == b.file &&
-         a.line == b.line && a.module == b.module &&
+         a.transfer_start == b.transfer_start && a.guard == b.guard &&
+         a.overwrites == b.overwrites && a.file == b.file && a.line == b.line &&
+         a.module == b.module &&
          (a.op->attrs == nullptr || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true));
 }
 
@@ -55,6 +56,17 @@ void check_guard(const Graph& graph, size_t index, const IdMap<ValueId, bool>& i
   if (it.dtype != DType::kBool || !it.shape.empty() || !is_made[value]) {
     fail(graph, index, str("its guard %", value, " is no bool scalar that was made before it"));
   }
+}
+
+// What is written over must be like the result.
+void check_overwritten(const Graph& graph, size_t index) {
+  const Node& node = graph.nodes[index];
+  if (node.overwrites < 0) return;
+  const auto position = static_cast<size_t>(node.overwrites);
+  const bool is_like = position < node.inputs.size() && node.inputs[position] != kNoValue &&
+                       node.outputs.size() == 1 && node.op->mutates == 0 &&
+                       graph.value(node.inputs[position]) == graph.value(node.outputs[0]);
+  if (!is_like) fail(graph, index, str("cannot write over input ", node.overwrites));
 }
 
 // The op's shape rule must infer the values' shapes and dtypes.
@@ -121,6 +133,7 @@ void verify(const Graph& graph) {
       fail(graph, i, str("makes draw ", node.draw, " of ", graph.num_draws));
     }
     check_guard(graph, i, is_made);
+    check_overwritten(graph, i);
   }
   for (const ValueId output : graph.outputs) {
     FLOW_ASSERT(is_made[output], "output %", output, " is never made");

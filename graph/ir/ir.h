@@ -57,6 +57,9 @@ struct Node {
   // The index of a step output, a bool scalar: the node runs only if it is true, and a tensor that
   // a skipped node writes keeps its value. -1: the node always runs.
   int64_t guard = -1;
+  // The position of an input over which the kernel may write the result; -1: none. It does if the
+  // input has the same memory layout.
+  int64_t overwrites = -1;
   // The user's line that called the op.
   std::string file;
   uint32_t line = 0;

@@ -166,6 +166,10 @@ Node parse_node(Line& line, Graph& graph, std::vector<ValueId> outputs, const Op
   for (const TransferStart start : {TransferStart::kWithBucket, TransferStart::kAtOnce}) {
     if (line.accept(kStartWords[static_cast<size_t>(start)])) node.transfer_start = start;
   }
+  if (line.accept("over ")) {
+    node.overwrites = line.integer();
+    line.expect(" ");
+  }
   if (line.accept("if ")) {
     node.guard = line.integer();
     line.expect(" ");
@@ -200,6 +204,7 @@ std::string to_string(const Graph& graph) {
         " @", kPhaseLetters[static_cast<size_t>(node.phase)], node.stage, " ",
         node.draw < 0 ? "" : str("draw ", node.draw, " "), node.is_transient ? "transient " : "",
         kStartWords[static_cast<size_t>(node.transfer_start)],
+        node.overwrites < 0 ? "" : str("over ", node.overwrites, " "),
         node.guard < 0 ? "" : str("if ", node.guard, " "),
         node.module.empty() ? "" : str("in ", node.module, " "), node.file, ":", node.line, "\n");
   }

@@ -11,6 +11,7 @@
 #include "graph/passes/identities.h"
 #include "graph/passes/move_updates.h"
 #include "graph/passes/overlap_redistributions.h"
+#include "graph/passes/overwrite_inputs.h"
 #include "graph/passes/pool_before_relu.h"
 #include "graph/passes/recompute_activations.h"
 #include "graph/passes/redistributions.h"
@@ -38,6 +39,7 @@ std::vector<Pass> optimizing_passes(PassSet set) {
       graph_pass("fuse_norm_casts", true, fuse_norm_casts),
       graph_pass("fuse_elementwise", true, fuse_elementwise),
       graph_pass("move_updates", true, move_updates),
+      graph_pass("overwrite_inputs", true, overwrite_inputs),
   };
   for (Pass& pass : passes) {
     if (pass.name == "fuse_elementwise")

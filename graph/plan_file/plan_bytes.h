@@ -79,7 +79,7 @@ class ByteReader {
 
 namespace internal {
 inline constexpr std::string_view kPlanMagic = "flowplan";
-inline constexpr int64_t kPlanVersion = 8;
+inline constexpr int64_t kPlanVersion = 9;
 // Between the magic word and the content is the checksum of the content.
 uint64_t plan_checksum(std::string_view content);
 }  // namespace internal

@@ -248,6 +248,7 @@ class PlanReader {
       node.transfer_start =
           static_cast<TransferStart>(in_.integer(0, static_cast<int64_t>(TransferStart::kAtOnce)));
       node.guard = in_.integer(-1, kMaxNumber);
+      node.overwrites = in_.integer(-1, kMaxNumber);
       node.file = text();
       node.line = line();
       node.module = text();

@@ -167,6 +167,7 @@ class PlanWriter {
       body_.integer(node.is_transient ? 1 : 0);
       body_.integer(static_cast<int64_t>(node.transfer_start));
       body_.integer(node.guard);
+      body_.integer(node.overwrites);
       body_.integer(text(node.file));
       body_.integer(node.line);
       body_.integer(text(node.module));

@@ -213,7 +213,11 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
             .phase = node.phase};
   for (uint32_t left = op.mutates; left != 0; left &= left - 1)
     step.outputs.push_back(sources[static_cast<size_t>(std::countr_zero(left))]);
-  if (op.mutates == 0) {
+  const BufferId reused = overwritten_ < 0 ? kNoBuffer : inputs[static_cast<size_t>(overwritten_)];
+  if (can_overwrite(reused, call.outputs[0])) {
+    step.outputs = {reused};
+    std::erase_if(twins_, [&](const auto& twin) { return twin.first == reused; });
+  } else if (op.mutates == 0) {
     for (const MetaPtr meta : call.outputs)
       step.outputs.push_back(add_buffer(meta));
   }
@@ -233,6 +237,11 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
     add_step(std::move(step));
   }
   return outputs;
+}
+
+bool ProgramBuilder::can_overwrite(BufferId id, MetaPtr result) const {
+  return id != kNoBuffer && buffer(id).meta == result && buffer(id).external < 0 &&
+         buffer(id).base == kNoBuffer;
 }
 
 void ProgramBuilder::add_step(Step step) {

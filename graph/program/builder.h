@@ -57,6 +57,11 @@ class ProgramBuilder {
   // The form for a random node whose metas do not tell whether all ranks draw the same values.
   std::vector<BufferId> add_node(const Node& node, const std::vector<BufferId>& inputs,
                                  const std::vector<MetaPtr>& metas, bool draws_globally);
+
+  // Lets the nodes that follow write their result over this input if it has the result's layout and
+  // memory in the arena; -1: no input. Requires: nothing reads the input afterwards.
+  void set_overwritten(int64_t input) { overwritten_ = input; }
+
   // Adds a view of `base` that begins at `offset` elements, and in a micro-batch at those of the
   // table after them.
   BufferId add_view(BufferId base, MetaPtr meta, int64_t offset, TableId begins = kNoTable);
@@ -108,6 +113,8 @@ class ProgramBuilder {
   void end_running(size_t index);
   // Nothing of the block may be pending or in the background when it ends.
   void end_communication();
+  // Whether a result with this meta may be written over the buffer.
+  bool can_overwrite(BufferId id, MetaPtr result) const;
   // The ranks whose addends a redistribution adds up; empty if it cannot be part of a bucket.
   std::vector<int64_t> summed_ranks(const Step& step) const;
   // True if `step` reads what `other` writes, or writes what it reads or writes.
@@ -136,6 +143,7 @@ class ProgramBuilder {
   std::map<std::vector<int64_t>, TableId> tables_;
   bool is_per_micro_batch_ = false;
   BufferId guard_ = kNoBuffer;
+  int64_t overwritten_ = -1;
   StepTurn turn_ = StepTurn::kEvery;
 };
 

@@ -149,7 +149,12 @@ class RankLowering {
       const bool is_written = node.op->mutates != 0 && (node.op->mutates >> j & 1) != 0;
       if (is_written && uses_.is_read_after(id, index)) inputs.back() = copy_of(id, inputs.back());
     }
+    const bool is_last_read =
+        node.overwrites >= 0 &&
+        !uses_.is_read_after(node.inputs[static_cast<size_t>(node.overwrites)], index);
+    builder_.set_overwritten(is_last_read ? node.overwrites : -1);
     const std::vector<BufferId> outputs = builder_.add_node(node, inputs, whole_metas(node));
+    builder_.set_overwritten(-1);
     for (size_t i = 0; i < outputs.size(); ++i)
       buffers_.whole(node.outputs[i]) = outputs[i];
     set_guard(nullptr);

@@ -36,9 +36,11 @@ TEST(Ir, TextTellsTransientAndGuardedNodes) {
       "input %1 : () bool cpu\n"
       "%2 = relu(%0) {} : (2,) float32 cpu @F0 transient a.cpp:1\n"
       "%3 = exp(%2) {} : (2,) float32 cpu @U0 if 1 a.cpp:2\n"
-      "return %3, %1\n";
+      "%4 = add(%2, %3) {alpha=1.0} : (2,) float32 cpu @B0 over 1 a.cpp:3\n"
+      "return %3, %1, %4\n";
   const Graph graph = parse_graph(text, op_table());
   verify(graph);
+  EXPECT_EQ(graph.nodes[2].overwrites, 1);
   EXPECT_TRUE(graph.nodes[0].is_transient);
   EXPECT_EQ(graph.nodes[1].guard, 1);
   EXPECT_EQ(to_string(graph), text);

@@ -288,9 +288,9 @@ TEST(Passes, GradientsAreNotCopied) {
 TEST(Passes, ExactOnesAloneRunWhereAsked) {
   UnloweredStep step{parse_graph("input %0 : (2,) float32 cpu\nreturn %0\n", op_table())};
   const std::vector<PassResult> exact = run_passes(step, optimizing_passes(PassSet::kExact));
-  ASSERT_EQ(exact.size(), 10U);
+  ASSERT_EQ(exact.size(), 11U);
   EXPECT_EQ(exact[1].name, std::string("merge_common_subexpressions"));
-  EXPECT_EQ(run_passes(step, optimizing_passes()).size(), 13U);
+  EXPECT_EQ(run_passes(step, optimizing_passes()).size(), 14U);
 }
 
 }  // namespace

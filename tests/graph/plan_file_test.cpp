@@ -150,7 +150,7 @@ TEST(PlanFile, SaysWhyAFileIsRefused) {
   EXPECT_TRUE(has(error_of(bytes.substr(0, bytes.size() / 2)), "damaged"));
   std::string other_version = bytes;
   other_version[internal::kPlanMagic.size() + sizeof(uint64_t)] = 4;  // a 2, as it is written
-  EXPECT_TRUE(has(error_of(sealed(other_version)), "version is 2, not 8"));
+  EXPECT_TRUE(has(error_of(sealed(other_version)), "version is 2, not 9"));
   EXPECT_TRUE(has(error_of(sealed(bytes + '\0')), "something follows its end"));
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -98,6 +99,68 @@ TEST(Fused, EveryOpGivesTheBitsOfTheSingleOp) {
     }
   }
   EXPECT_GT(ops.size(), 120U) << "most elementwise ops can be part of a program";
+}
+
+// What compiled steps may write over an input (graph/passes/overwrite_inputs.h): ops of programs,
+// and programs whose one result is that of the last instruction.
+bool may_overwrite(const RawCall& call) {
+  if (call.op != &ops::kFusedElementwise) return FusedProgram::can_contain(*call.op);
+  const auto& program = static_cast<const FusedAttrs*>(call.attrs_data())->program;
+  return contract::local_outputs(call).size() == 1 &&
+         program.is_returned(program.num_instructions() - 1);
+}
+
+// Compares every kernel's result over input `target` with that in memory of its own. The other
+// inputs are copied, on request with strides.
+void expect_same_over_input(const RawCall& call, size_t target, bool has_strides,
+                            const std::string& name) {
+  const auto copies = [&] {
+    Inputs copied;
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      const Tensor& input = call.inputs[i];
+      const bool is_plain = i == target || !has_strides || !input.defined();
+      copied.push_back(is_plain ? (input.defined() ? input.clone() : input)
+                                : transposed_copy(input));
+    }
+    return copied;
+  };
+  const std::vector<MetaPtr> metas = contract::local_outputs(call);
+  RawCall over = call;
+  over.mutates = 1U << target;
+  for (const KernelDef* kernel : contract::kernels_to_try(call)) {
+    const contract::KernelRun run{.kernel = kernel, .uses_views = false};
+    const auto expected = contract::run_kernel(call, copies(), metas, run);
+    if (!expected) continue;
+    const auto actual = contract::run_kernel(over, copies(), metas, run);
+    ASSERT_TRUE(actual) << name;
+    EXPECT_EQ(contract::difference(contract::read_values((*actual)[0]),
+                                   contract::read_values((*expected)[0]), contract::kExact),
+              "")
+        << name << ", over input " << target << (has_strides ? ", strided" : "") << ", kernel "
+        << (kernel == nullptr ? "chosen" : kernel->name);
+  }
+}
+
+TEST(Fused, EveryOpMayWriteOverAnyInputLikeItsResult) {
+  std::set<std::pair<const OpDef*, size_t>> written;
+  for (const OpSample& sample : contract::all_samples()) {
+    const OpDef* op = op_table().find(sample.op);
+    if (!FusedProgram::can_contain(*op) && op != &ops::kFusedElementwise) continue;
+    for (const DType dtype : contract::dtypes_of(sample)) {
+      const RawCall call = contract::capture_first(sample, dtype, 1);
+      if (call.mutates != 0 || !may_overwrite(call)) continue;
+      const MetaPtr result = contract::local_outputs(call)[0];
+      for (size_t i = 0; i < call.inputs.size(); ++i) {
+        if (!call.inputs[i].defined() || call.inputs[i].meta_ptr() != result) continue;
+        written.emplace(call.op, i);
+        const std::string name = str(contract::describe(sample), " of ", dtype);
+        expect_same_over_input(call, i, false, name);
+        // Strides are handled alike for all dtypes.
+        if (dtype == contract::dtypes_of(sample)[0]) expect_same_over_input(call, i, true, name);
+      }
+    }
+  }
+  EXPECT_GT(written.size(), 120U) << "most ops have an input like their result";
 }
 
 TEST(Fused, InputsRepeatAlongAnyDims) {

@@ -175,9 +175,33 @@ class StagePlanner {
                     "graph"));
     }
     const Slot target = first_use(node.outputs[0]);
-    stages_.edge_of[i] = static_cast<int64_t>(stages_.edges.size());
-    stages_.edges.push_back({i, home, target});
     if (!precedes(home, target)) refuse(i, home, target);
+    stages_.edge_of[i] = static_cast<int64_t>(stages_.edges.size());
+    stages_.edges.push_back({i, home, receiving_slot(i, home, target)});
+  }
+
+  // `target`, or the last slot before it in which the receiving ranks act, if they only pass the
+  // value on to other ranks.
+  Slot receiving_slot(size_t i, const Slot& home, const Slot& target) const {
+    const Node& node = graph_.nodes[i];
+    const Placement& placement = graph_.value(node.outputs[0]).placement;
+    if (target.stage < 0 || is_within(placement, target)) return target;
+    Slot last;
+    for (int64_t stage = 0; stage < stages_.num_stages; ++stage) {
+      for (const ActionKind kind : {ActionKind::kForward, ActionKind::kBackward}) {
+        const Slot slot{stage, kind};
+        if (is_within(placement, slot) && precedes(home, slot) && precedes(slot, target) &&
+            precedes(last, slot)) {
+          last = slot;
+        }
+      }
+    }
+    if (last.stage >= 0) return last;
+    graph::throw_at<Unsupported>(
+        node, str("[pipeline] the redistribution at ", node.file, ":", node.line,
+                  " brings a value to ", placement, ", which passes it on to ", name_of(target),
+                  " but computes nothing between ", name_of(home),
+                  " and it; redistribute to the ranks that use the value"));
   }
 
   void check_order(size_t i, const Slot& slot) const {
@@ -187,16 +211,17 @@ class StagePlanner {
     }
   }
 
+  static std::string name_of(const Slot& slot) {
+    std::string text = to_string(Action{slot.stage, slot.kind, 0});
+    text.pop_back();
+    return text;
+  }
+
   [[noreturn]] void refuse(size_t i, const Slot& from, const Slot& to) const {
     const Node& node = graph_.nodes[i];
-    const auto name = [](const Slot& slot) {
-      std::string text = to_string(Action{slot.stage, slot.kind, 0});
-      text.pop_back();
-      return text;
-    };
     graph::throw_at<Unsupported>(
         node, str("[pipeline] ", node.op->name, " at ", node.file, ":", node.line, " in action ",
-                  name(to), " needs a value of ", name(from),
+                  name_of(to), " needs a value of ", name_of(from),
                   ", which comes later; number the stages in the order in which data "
                   "passes through them"));
   }

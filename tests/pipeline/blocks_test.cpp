@@ -113,6 +113,71 @@ TEST(Blocks, RunsAreListedByAction) {
   EXPECT_NE(text.find(" in later runs"), std::string::npos) << text;
 }
 
+// Three stages on a rank each. The last one uses what the first one makes, which passes through the
+// rank of the second.
+graph::TracedStep relayed(bool middle_computes) {
+  const Placement ranks[] = {Placement("cpu", {0}), Placement("cpu", {1}), Placement("cpu", {2})};
+  const auto moved = [&](const Tensor& x, size_t stage) {
+    return x.to_global({.placement = ranks[stage], .sbp = sbp::broadcast});
+  };
+  const Tensor x = ones({4, 3}, {.placement = ranks[0], .sbp = sbp::broadcast});
+  Tensor w = ones({3, 3}, {.placement = ranks[0], .sbp = sbp::broadcast});
+  w.requires_grad_();
+  graph::Trace trace;
+  const Tensor tx = trace.add_input(x);
+  Tensor first, middle, last;
+  {
+    const graph::StageGuard stage(0);
+    first = exp(matmul(tx, w));
+  }
+  {
+    const graph::StageGuard stage(1);
+    middle = moved(first, 1);
+  }
+  {
+    const graph::StageGuard stage(2);
+    last = exp(moved(middle, 2));
+  }
+  if (middle_computes) {
+    const graph::StageGuard stage(1);
+    middle = exp(moved(first, 1));
+  }
+  {
+    const graph::StageGuard stage(2);
+    if (middle_computes) last = last + moved(middle, 2);
+    last = last.sum();
+  }
+  last.backward();
+  return trace.finish({w.grad()});
+}
+
+// Without the passes that would send the value straight to the last stage.
+CompiledArtifact compile_relayed(bool middle_computes, int64_t micro_batches) {
+  std::vector<graph::Pass> passes = passes_of(micro_batches);
+  std::erase_if(passes, [](const graph::Pass& pass) {
+    return pass.name == "join_redistributions" || pass.name == "merge_common_subexpressions";
+  });
+  return compile_artifact(relayed(middle_computes).graph, passes);
+}
+
+TEST(Blocks, AValuePassesThroughTheRanksOfAStage) {
+  const PlanningWorld world(3);
+  for (const int64_t micro_batches : {1, 2})
+    EXPECT_EQ(compile_relayed(true, micro_batches).programs.size(), 3U);
+}
+
+TEST(Blocks, RanksThatOnlyPassAValueOnAreRefused) {
+  const PlanningWorld world(3);
+  try {
+    compile_relayed(false, 2);
+    FAIL() << "compiled";
+  } catch (const Unsupported& error) {
+    const std::string what = error.what();
+    EXPECT_NE(what.find("but computes nothing between 0F and it"), std::string::npos) << what;
+    EXPECT_NE(what.find("blocks_test.cpp:"), std::string::npos) << what;
+  }
+}
+
 // ---- receives
 
 const graph::Step& first_step_of(const Program& program, const BlockRun& run) {

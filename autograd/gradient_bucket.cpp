@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "autograd/bucket_size.h"
-#include "boxing/comm/comm_thread.h"
 #include "boxing/comm/copy_bytes.h"
 #include "boxing/comm/device_collectives.h"
 #include "core/context.h"
@@ -38,10 +37,6 @@ void sum_parts(std::span<const SourcePart> parts, const Tensor& flat, boxing::Re
 
 double GradientBucket::first_bytes(double bucket_mb) {
   return std::min(kFirstBucketMb, bucket_mb) * kBytesPerMb;
-}
-
-GradientBucket::~GradientBucket() {
-  if (work_.valid()) work_.wait();
 }
 
 double GradientBucket::bytes_with(int64_t numel) const {
@@ -94,11 +89,11 @@ const Ref<Storage>& GradientBucket::storage() const {
 
 void GradientBucket::start_sum(boxing::Communicator& group, const boxing::Fingerprint& what,
                                Done done) {
-  work_ = boxing::comm_thread(*thread_state().context)
-              .submit([&group, flat = flat_, op = op_, what, done = std::move(done)] {
-                const SourcePart all{flat.impl().data(), flat.numel()};
-                sum_parts({&all, 1}, flat, op, group, what, done);
-              });
+  work_ = boxing::BackgroundWork(*thread_state().context, flat_.device(),
+                                 [&group, flat = flat_, op = op_, what, done = std::move(done)] {
+                                   const SourcePart all{flat.impl().data(), flat.numel()};
+                                   sum_parts({&all, 1}, flat, op, group, what, done);
+                                 });
 }
 
 void GradientBucket::sum(boxing::Communicator& group, const boxing::Fingerprint& what,
@@ -108,10 +103,6 @@ void GradientBucket::sum(boxing::Communicator& group, const boxing::Fingerprint&
   parts_.clear();
   lent_.clear();
   num_in_parts_ = 0;
-}
-
-void GradientBucket::wait() {
-  if (work_.valid()) work_.get();
 }
 
 }  // namespace flow::autograd

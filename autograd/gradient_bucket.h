@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <functional>
-#include <future>
 #include <vector>
 
+#include "boxing/comm/background_work.h"
 #include "boxing/comm/communicator.h"
 #include "core/tensor.h"
 
@@ -24,11 +24,6 @@ class GradientBucket {
   explicit GradientBucket(DType dtype, boxing::ReduceOp op = boxing::ReduceOp::kSum)
       : dtype_(dtype), op_(op) {}
 
-  // Waits for a running sum and discards its result.
-  ~GradientBucket();
-  GradientBucket(GradientBucket&&) = default;
-  GradientBucket& operator=(GradientBucket&&) = default;
-
   DType dtype() const { return dtype_; }
 
   int64_t num_elements() const { return num_elements_; }
@@ -38,7 +33,8 @@ class GradientBucket {
   // Reserves room for `numel` elements and returns their place.
   int64_t add(int64_t numel);
 
-  // Takes memory on the device. The sums of a bucket on a device are queued there.
+  // Takes memory on the device. The sums of a bucket on a device are queued there: those of
+  // start_sum() on the communication stream, so that they overlap with what is queued meanwhile.
   void open(DeviceType device = DeviceType::kCpu);
   // Returns `count` elements at `place` as a tensor of one dim.
   Tensor part(int64_t place, int64_t count) const;
@@ -60,9 +56,10 @@ class GradientBucket {
   void start_sum(boxing::Communicator& group, const boxing::Fingerprint& what, Done done = {});
   // Sums on the calling thread and blocks until the sums are complete.
   void sum(boxing::Communicator& group, const boxing::Fingerprint& what, const Done& done = {});
-  // Blocks until the sum that start_sum started is complete, or queued; rethrows its exception.
-  // Does nothing if start_sum was not called.
-  void wait();
+
+  // Blocks until the sum that start_sum started is complete, or queued, so that work that is queued
+  // from now on may read it; rethrows its exception. Does nothing if start_sum was not called.
+  void wait() { work_.wait(); }
 
  private:
   // Adds the bucket's own memory from the end of the last part to `end` to parts_.
@@ -76,7 +73,7 @@ class GradientBucket {
   // The parts that sum() adds up; they cover the places up to num_in_parts_.
   std::vector<boxing::Communicator::SourcePart> parts_;
   int64_t num_in_parts_ = 0;
-  std::future<void> work_;
+  boxing::BackgroundWork work_;
 };
 
 }  // namespace flow::autograd

@@ -1,10 +1,9 @@
 #include "nn/comm_work.h"
 
 #include <exception>
-#include <future>
 #include <utility>
 
-#include "boxing/comm/comm_thread.h"
+#include "boxing/comm/background_work.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/strided_twin.h"
@@ -60,12 +59,12 @@ class TransferWork final : public Work::State {
 
 class TaskWork final : public Work::State {
  public:
-  explicit TaskWork(std::future<void> task) : task_(std::move(task)) {}
+  explicit TaskWork(boxing::BackgroundWork task) : task_(std::move(task)) {}
 
-  void wait() override { task_.get(); }
+  void wait() override { task_.wait(); }
 
  private:
-  std::future<void> task_;
+  boxing::BackgroundWork task_;
 };
 
 // Runs a collective on the communication thread, which calls `run` with x. Errors in x that this
@@ -74,10 +73,10 @@ template <class Run>
 TensorWork in_background(const TensorArg& x, const Run& run) {
   const auto result = std::make_shared<Tensor>();
   const Site site = user_site(x.site());
-  auto task = boxing::comm_thread(*thread_state().context)
-                  .submit([x = strided_form(x->detach()), site, run, result] {
-                    *result = run({x, site});
-                  });
+  boxing::BackgroundWork task(*thread_state().context, x->device(),
+                              [x = strided_form(x->detach()), site, run, result] {
+                                *result = run({x, site});
+                              });
   return {Work(std::make_unique<TaskWork>(std::move(task))), result};
 }
 
@@ -149,7 +148,7 @@ Work all_reduce_async_(const TensorArg& x, const ReductionOptions& options) {
   const Fingerprint what = call("comm::all_reduce_async_", x->shape(), x->dtype(), x.site());
   const auto op = reduce_op(options.op);
   return Work(std::make_unique<TaskWork>(
-      boxing::comm_thread(*thread_state().context).submit([&group, target, what, op] {
+      boxing::BackgroundWork(*thread_state().context, target.device(), [&group, target, what, op] {
         group.all_reduce(data(target), data(target), target.numel(), target.dtype(), op, what);
       })));
 }

@@ -151,8 +151,7 @@ class DeviceCollectives final : public Communicator {
   void copy(std::byte* target, const std::byte* source, int64_t bytes) const {
     if (bytes == 0 || target == source) return;
     FLOW_CUDA_CALL(cudaMemcpyAsync(target, source, static_cast<size_t>(bytes),
-                                   cudaMemcpyDeviceToDevice,
-                                   cuda::rank_device(rank_).compute_stream()));
+                                   cudaMemcpyDeviceToDevice, cuda::rank_device(rank_).stream()));
   }
 
   // Reduces elements [begin, begin + count) of all sources.

@@ -87,7 +87,7 @@ class PointersAndEvents final : public DeviceCommunicator {
     device_.make_current();
     const cudaEvent_t event = events_[next_];
     next_ = (next_ + 1) % events_.size();
-    FLOW_CUDA_CALL(cudaEventRecord(event, device_.compute_stream()));
+    FLOW_CUDA_CALL(cudaEventRecord(event, device_.stream()));
     const Note own{part, event};
     const auto shown =
         group_.open(&own, static_cast<int64_t>(sizeof(own)), what);  // in host memory
@@ -96,7 +96,7 @@ class PointersAndEvents final : public DeviceCommunicator {
     group_.close();
     for (size_t i = 0; i < notes_.size(); ++i) {
       if (static_cast<int64_t>(i) == group_.position()) continue;
-      FLOW_CUDA_CALL(cudaStreamWaitEvent(device_.compute_stream(), notes_[i].queued, 0));
+      FLOW_CUDA_CALL(cudaStreamWaitEvent(device_.stream(), notes_[i].queued, 0));
     }
   }
 

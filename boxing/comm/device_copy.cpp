@@ -1,5 +1,7 @@
 #include "boxing/comm/device_copy.h"
 
+#include <exception>
+
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
 
@@ -28,13 +30,13 @@ struct DevicePoint {
 
 DevicePointPtr queued_work(RankContext& rank) {
   const cuda::RankDevice& own = cuda::rank_device(rank);
-  return std::make_shared<const DevicePoint>(own.compute_stream(), own.index());
+  return std::make_shared<const DevicePoint>(own.stream(), own.index());
 }
 
 DevicePointPtr copy_after(RankContext& rank, const CopyEnd& target, const CopyEnd& source,
                           int64_t bytes) {
   const cuda::RankDevice& own = cuda::rank_device(rank);
-  const cudaStream_t stream = own.communication_stream();
+  const cudaStream_t stream = own.copy_stream();
   for (const CopyEnd* end : {&target, &source}) {
     if (end->ready != nullptr) FLOW_CUDA_CALL(cudaStreamWaitEvent(stream, end->ready->event, 0));
   }
@@ -58,7 +60,21 @@ void order_after(const DevicePoint& at, const DevicePoint& point) {
 }
 
 void order_after(RankContext& rank, const DevicePoint& point) {
-  FLOW_CUDA_CALL(cudaStreamWaitEvent(cuda::rank_device(rank).compute_stream(), point.event, 0));
+  FLOW_CUDA_CALL(cudaStreamWaitEvent(cuda::rank_device(rank).stream(), point.event, 0));
+}
+
+void run_on_communication_stream(RankContext& rank, const DevicePoint& begin,
+                                 const std::function<void()>& task, DevicePointPtr& end) {
+  const cuda::OnCommunicationStream scope;
+  order_after(rank, begin);
+  std::exception_ptr failure;
+  try {
+    task();
+  } catch (...) {  // is rethrown: what the task has queued still uses its memory
+    failure = std::current_exception();
+  }
+  end = queued_work(rank);
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 }  // namespace flow::boxing

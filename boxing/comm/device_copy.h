@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 namespace flow {
@@ -19,14 +20,15 @@ using DevicePointPtr = std::shared_ptr<const DevicePoint>;
 // Memory of a rank, for a copy.
 struct CopyEnd {
   std::byte* data = nullptr;
-  DevicePointPtr ready = {};  // on the compute stream of the rank; null: host memory
+  DevicePointPtr ready = {};  // on a stream of the rank; null: host memory
 };
 
-// What the rank has queued on its compute stream. Throws Unsupported in builds without CUDA, as the
-// other functions do.
+// What was queued on the stream on which the calling thread queues: the compute stream of the rank,
+// or its communication stream. Throws Unsupported in builds without CUDA, as the other functions
+// do.
 DevicePointPtr queued_work(RankContext& rank);
 
-// Queues a copy on the communication stream of `rank`, after the points of both ends. At least one
+// Queues a copy on the copy stream of `rank`, after the points of both ends. At least one
 // of them is on a device. Returns the end of the copy; null: host memory took part, and the copy
 // has ended.
 DevicePointPtr copy_after(RankContext& rank, const CopyEnd& target, const CopyEnd& source,
@@ -34,7 +36,12 @@ DevicePointPtr copy_after(RankContext& rank, const CopyEnd& target, const CopyEn
 
 // Work that is queued from now on, on the stream on which `at` is, waits until `point` is reached.
 void order_after(const DevicePoint& at, const DevicePoint& point);
-// The same for the compute stream of `rank`.
+// The same for the stream on which the calling thread queues.
 void order_after(RankContext& rank, const DevicePoint& point);
+
+// Runs `task`; what it queues on the device of `rank` goes to the communication stream, after
+// `begin`. Sets `end` to the end of this work, also if the task throws.
+void run_on_communication_stream(RankContext& rank, const DevicePoint& begin,
+                                 const std::function<void()>& task, DevicePointPtr& end);
 
 }  // namespace flow::boxing

@@ -109,8 +109,8 @@ class Group final : public NcclGroup {
   ~Group() override {
     if (is_connected()) {
       device_.make_current();
-      cuda::warn_if_failed(cudaStreamSynchronize(device_.compute_stream()),
-                           "cudaStreamSynchronize");
+      for (const cudaStream_t stream : {device_.compute_stream(), device_.communication_stream()})
+        cuda::warn_if_failed(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     }
     const std::lock_guard lock(mutex_);
     if (comm_ != nullptr && result_ != ncclSuccess) library().comm_abort(comm_);
@@ -141,11 +141,11 @@ class Group final : public NcclGroup {
         const int peer = static_cast<int>(i);
         if (!sends[i].empty()) {
           take(library().send(sends[i].data(), sends[i].size(), ncclUint8, peer, comm_,
-                              device_.compute_stream()));
+                              device_.stream()));
         }
         if (!receives[i].empty()) {
           take(library().recv(receives[i].data(), receives[i].size(), ncclUint8, peer, comm_,
-                              device_.compute_stream()));
+                              device_.stream()));
         }
       }
     });
@@ -157,7 +157,7 @@ class Group final : public NcclGroup {
     if (!type) return false;
     run(what, [&] {
       take(library().all_reduce(source, target, static_cast<size_t>(count), *type, reduction(op),
-                                comm_, device_.compute_stream()));
+                                comm_, device_.stream()));
     });
     return true;
   }

@@ -15,9 +15,9 @@ class RankContext;
 namespace flow::boxing {
 
 // The members of a group as NCCL's communicator, which never blocks: a call returns when its work
-// is queued on the rank's compute stream. If the world fails, the communicator is aborted, and
-// calls throw the DistributedError of `group`. Used by one thread at a time. Every member must make
-// the same calls; the caller compares fingerprints before.
+// is queued on the stream on which the calling thread queues. If the world fails, the communicator
+// is aborted, and calls throw the DistributedError of `group`. Used by one thread at a time. Every
+// member must make the same calls; the caller compares fingerprints before.
 class NcclGroup {
  public:
   virtual ~NcclGroup() = default;

@@ -29,4 +29,9 @@ void order_after(RankContext& /*rank*/, const DevicePoint& /*point*/) {
   fail();
 }
 
+void run_on_communication_stream(RankContext& /*rank*/, const DevicePoint& /*begin*/,
+                                 const std::function<void()>& /*task*/, DevicePointPtr& /*end*/) {
+  fail();
+}
+
 }  // namespace flow::boxing

@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "core/device/cuda.h"
@@ -28,6 +29,8 @@ Fault* make_fault() {
 
 // The calling thread's device; -1: not set yet.
 thread_local int current_index = -1;
+
+constinit thread_local bool queues_communication = false;
 
 cudaError_t make_current_index(int index) noexcept {
   if (current_index == index) return cudaSuccess;
@@ -72,15 +75,15 @@ RankDevice* acquire(int index) {
   return device;
 }
 
-// Empties the caches of the other ranks of this process that use the same device.
-void release_caches_beside(const RankDevice& own) {
-  std::vector<RankDevice*> others;
+// Empties the caches of all ranks of this process that use the device.
+void release_caches_of(int device) {
+  std::vector<RankDevice*> ranks;
   {
     const std::lock_guard lock(devices().mutex);
-    others = devices().all;
+    ranks = devices().all;
   }
-  for (RankDevice* other : others) {
-    if (other != &own && other->index() == own.index()) other->allocator().release_cached();
+  for (RankDevice* rank : ranks) {
+    if (rank->index() == device) rank->release_cached_memory();
   }
 }
 
@@ -94,13 +97,7 @@ class DeviceSlot {
   // Waits for the work that the rank has queued, so that it ends before others see its results.
   ~DeviceSlot() {
     if (device_ == nullptr) return;
-    warn_if_failed(cudaStreamSynchronize(device_->compute_stream()), "cudaStreamSynchronize");
-    warn_if_failed(cudaStreamSynchronize(device_->copy_stream()), "cudaStreamSynchronize");
-    warn_if_failed(cudaStreamSynchronize(device_->communication_stream()), "cudaStreamSynchronize");
-    *device_->fault() = Fault();
-    device_->ring().release();
-    device_->allocator().set_limit(INT64_MAX);
-    device_->allocator().reset_peak();
+    device_->end_rank();
     const std::lock_guard lock(devices().mutex);
     devices().idle.push_back(device_);
   }
@@ -156,14 +153,64 @@ RankContext& this_rank() {
 
 }  // namespace
 
+OnCommunicationStream::OnCommunicationStream() {
+  queue_joined();
+  outer_ = std::exchange(queues_communication, true);
+}
+
+OnCommunicationStream::~OnCommunicationStream() {
+  queue_joined_or_warn();
+  queues_communication = outer_;
+}
+
+RankDevice::Queue::Queue(RankDevice& device, cudaStream_t of)
+    : stream(of),
+      allocator(device.index(), of, [index = device.index()] { release_caches_of(index); }),
+      ring(of) {}
+
 RankDevice::RankDevice(int index)
     : index_(made_current(index)),
-      compute_(make_stream()),
       copy_(make_stream()),
-      communication_(make_stream()),
       fault_(make_fault()),
-      allocator_(index, compute_, [this] { release_caches_beside(*this); }),
-      ring_(compute_) {}
+      compute_(*this, make_stream()),
+      communication_(*this, make_stream()) {}
+
+bool RankDevice::is_on_communication_stream() {
+  return queues_communication;
+}
+
+AllocatorStats RankDevice::memory_stats() const {
+  AllocatorStats sum = compute_.allocator.stats();
+  const AllocatorStats other = communication_.allocator.stats();
+  sum.bytes_in_use += other.bytes_in_use;
+  sum.peak_bytes_in_use += other.peak_bytes_in_use;
+  sum.bytes_cached += other.bytes_cached;
+  sum.num_allocations += other.num_allocations;
+  sum.num_cache_hits += other.num_cache_hits;
+  return sum;
+}
+
+void RankDevice::reset_peak_memory() {
+  compute_.allocator.reset_peak();
+  communication_.allocator.reset_peak();
+}
+
+void RankDevice::release_cached_memory() {
+  compute_.allocator.release_cached();
+  communication_.allocator.release_cached();
+}
+
+void RankDevice::end_rank() noexcept {
+  queue_joined_or_warn();
+  for (const cudaStream_t stream : {compute_.stream, copy_, communication_.stream})
+    warn_if_failed(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  *fault_ = Fault();
+  for (Queue* queue : {&compute_, &communication_}) {
+    queue->ring.release();
+    queue->allocator.set_limit(INT64_MAX);
+    queue->allocator.reset_peak();
+  }
+}
 
 void RankDevice::make_current() const {
   made_current(index_);
@@ -172,7 +219,7 @@ void RankDevice::make_current() const {
 void RankDevice::synchronize() const {
   FLOW_CUDA_CALL(cudaStreamSynchronize(compute_stream()));
   FLOW_CUDA_CALL(cudaStreamSynchronize(copy_));
-  FLOW_CUDA_CALL(cudaStreamSynchronize(communication_));
+  FLOW_CUDA_CALL(cudaStreamSynchronize(communication_.stream));
   throw_fault();
 }
 
@@ -212,7 +259,7 @@ cudaError_t order_work(const DeviceAllocator& first, const DeviceAllocator& seco
 }
 
 cudaStream_t stream_of(const KernelContext& ctx) {
-  return rank_device(ctx.rank).compute_stream();
+  return rank_device(ctx.rank).stream();
 }
 
 bool is_built() {
@@ -255,15 +302,15 @@ void synchronize() {
 }
 
 AllocatorStats memory_stats() {
-  return rank_device(this_rank()).allocator().stats();
+  return rank_device(this_rank()).memory_stats();
 }
 
 void reset_peak_memory_stats() {
-  rank_device(this_rank()).allocator().reset_peak();
+  rank_device(this_rank()).reset_peak_memory();
 }
 
 void empty_cache() {
-  rank_device(this_rank()).allocator().release_cached();
+  rank_device(this_rank()).release_cached_memory();
 }
 
 }  // namespace flow::cuda

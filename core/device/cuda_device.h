@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <cuda_runtime.h>
 
@@ -24,9 +25,25 @@ struct Fault {
   const char* op = nullptr;
 };
 
-// One per rank and device. All kernels and copies of a rank run on its compute stream in program
-// order; the other streams run concurrent work that events order. Objects are never destroyed
-// because tensors may outlive their rank; a new rank reuses those of ended ranks.
+// While one lives, what the calling thread queues on its rank's device goes to the communication
+// stream, and memory that it takes there belongs to that stream. Nothing orders this stream with
+// the compute stream: the caller does, at both ends (boxing/comm/device_copy.h).
+class [[nodiscard]] OnCommunicationStream {
+ public:
+  OnCommunicationStream();
+  ~OnCommunicationStream();
+  OnCommunicationStream(const OnCommunicationStream&) = delete;
+  OnCommunicationStream& operator=(const OnCommunicationStream&) = delete;
+
+ private:
+  bool outer_;
+};
+
+// One per rank and device. The kernels and copies that a rank's own thread queues run on the
+// compute stream in program order. Those of its communication thread run on the communication
+// stream, and messages from device to device on the copy stream; events order the streams. Objects
+// are never destroyed because tensors may outlive their rank; a new rank reuses those of ended
+// ranks.
 class RankDevice {
  public:
   explicit RankDevice(int index);
@@ -35,23 +52,36 @@ class RankDevice {
 
   int index() const { return index_; }
 
-  // For work that is queued at once: what the thread has put off (JoinLaunches) is queued first.
+  // The stream on which the calling thread queues: the compute stream, or the communication stream
+  // in OnCommunicationStream. For work that is queued at once: what the thread has put off
+  // (JoinLaunches) is queued first.
+  cudaStream_t stream() const {
+    queue_joined();
+    return here().stream;
+  }
+
   cudaStream_t compute_stream() const {
     queue_joined();
-    return compute_;
+    return compute_.stream;
   }
 
   cudaStream_t copy_stream() const { return copy_; }
 
-  cudaStream_t communication_stream() const { return communication_; }
+  cudaStream_t communication_stream() const { return communication_.stream; }
 
-  DeviceAllocator& allocator() { return allocator_; }
+  // The memory of stream().
+  DeviceAllocator& allocator() { return here().allocator; }
 
-  // Queues on the compute stream, after what the thread has put off.
+  // Queues on stream(), after what the thread has put off.
   PinnedRing& ring() {
     queue_joined();
-    return ring_;
+    return here().ring;
   }
+
+  // Of the memory of all streams; peaks are added.
+  AllocatorStats memory_stats() const;
+  void reset_peak_memory();
+  void release_cached_memory();
 
   // Makes this device the calling thread's current CUDA device.
   void make_current() const;
@@ -63,15 +93,30 @@ class RankDevice {
 
   // Throws InvalidArgument if a finished kernel found an invalid value, and clears it.
   void throw_fault() const;
+  // For the rank's end: waits for all work, frees pinned memory and forgets limits and faults.
+  void end_rank() noexcept;
 
  private:
+  // A stream on which kernels run, with what belongs to it.
+  struct Queue {
+    cudaStream_t stream;
+    DeviceAllocator allocator;
+    PinnedRing ring;
+
+    Queue(RankDevice& device, cudaStream_t of);
+  };
+
+  static bool is_on_communication_stream();
+
+  const Queue& here() const { return is_on_communication_stream() ? communication_ : compute_; }
+
+  Queue& here() { return const_cast<Queue&>(std::as_const(*this).here()); }
+
   int index_;
-  cudaStream_t compute_;
   cudaStream_t copy_;
-  cudaStream_t communication_;
   Fault* fault_;
-  DeviceAllocator allocator_;
-  PinnedRing ring_;
+  Queue compute_;
+  Queue communication_;
 };
 
 // Returns the device of a rank and makes it current on the calling thread. The first call selects

@@ -21,7 +21,7 @@
 
 namespace flow::cuda {
 
-// The compute stream of the rank that the call runs on.
+// The stream on which the call queues (RankDevice::stream()).
 cudaStream_t stream_of(const KernelContext& ctx);
 
 // Queues kernel(args...) and converts the arguments to the kernel's parameter types. An empty grid

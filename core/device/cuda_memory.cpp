@@ -85,10 +85,9 @@ void copy_within_devices(const cuda::RankDevice& own, void* target, const void* 
   const int to = device_of(target);
   const int from = device_of(source);
   if (to == from) {
-    FLOW_CUDA_CALL(
-        cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, own.compute_stream()));
+    FLOW_CUDA_CALL(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, own.stream()));
   } else {
-    FLOW_CUDA_CALL(cudaMemcpyPeerAsync(target, to, source, from, bytes, own.compute_stream()));
+    FLOW_CUDA_CALL(cudaMemcpyPeerAsync(target, to, source, from, bytes, own.stream()));
   }
 }
 
@@ -97,16 +96,14 @@ void copy_up(cuda::RankDevice& own, void* target, const void* source, size_t byt
   if (bytes <= cuda::PinnedRing::kSlotBytes || !pinned_cache().has(source)) {
     return own.ring().upload(target, source, bytes);
   }
-  FLOW_CUDA_CALL(
-      cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, own.compute_stream()));
-  FLOW_CUDA_CALL(cudaStreamSynchronize(own.compute_stream()));
+  FLOW_CUDA_CALL(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, own.stream()));
+  FLOW_CUDA_CALL(cudaStreamSynchronize(own.stream()));
 }
 
 void copy_down(cuda::RankDevice& own, void* target, const void* source, size_t bytes) {
   if (pinned_cache().has(target)) {
-    FLOW_CUDA_CALL(
-        cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, own.compute_stream()));
-    FLOW_CUDA_CALL(cudaStreamSynchronize(own.compute_stream()));
+    FLOW_CUDA_CALL(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, own.stream()));
+    FLOW_CUDA_CALL(cudaStreamSynchronize(own.stream()));
   } else {
     own.ring().download(target, source, bytes);
   }
@@ -117,11 +114,10 @@ void copy_down(cuda::RankDevice& own, void* target, const void* source, size_t b
 
 Ref<Storage> allocate_storage(RankContext& rank, DeviceType device, size_t bytes) {
   if (device == DeviceType::kCpu) return Storage::allocate(rank.allocator(), bytes);
-  cuda::RankDevice& owner = cuda::rank_device(rank);
-  void* block = owner.allocator().allocate(bytes);
+  cuda::DeviceAllocator& owner = cuda::rank_device(rank).allocator();
+  void* block = owner.allocate(bytes);
   return Storage::wrap(
-      block, bytes, [&owner, bytes](void* freed) { owner.allocator().deallocate(freed, bytes); },
-      &owner.allocator());
+      block, bytes, [&owner, bytes](void* freed) { owner.deallocate(freed, bytes); }, &owner);
 }
 
 Ref<Storage> allocate_staging(RankContext& rank, size_t bytes) {

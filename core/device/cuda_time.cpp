@@ -11,7 +11,7 @@ cudaEvent_t event_of(const std::shared_ptr<void>& event) {
 }  // namespace
 
 DeviceMark DeviceMark::now(RankContext& rank) {
-  const cudaStream_t stream = cuda::rank_device(rank).compute_stream();
+  const cudaStream_t stream = cuda::rank_device(rank).stream();
   cudaEvent_t event = nullptr;
   FLOW_CUDA_CALL(cudaEventCreateWithFlags(&event, cudaEventDefault));
   DeviceMark mark;

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "boxing/comm/comm_thread.h"
+#include "boxing/comm/background_work.h"
 #include "boxing/comm/device_collectives.h"
 #include "boxing/ranks/advance.h"
 #include "boxing/routed_kernel.h"
@@ -391,7 +391,7 @@ void Executor::cancel_run() {
   if (timeline_) timeline_->end_run();
   for (LoadedStep& step : steps_) {
     if (LoadedMessage* message = message_of(step)) message->pending.clear();
-    if (step.work.valid()) std::exchange(step.work, {}).wait();  // its error is that of the run
+    step.work.discard();  // its error is that of the run
   }
   rank_.generator().set_state(drawn_before_);
 }
@@ -451,20 +451,21 @@ void Executor::run_body(LoadedStep& step) {
 }
 
 void Executor::start(LoadedStep& step) {
-  cuda::queue_joined();
-  step.work = boxing::comm_thread(rank_).submit([&, in_run = boxing::running_step_here()] {
-    std::optional<boxing::StepScope> scope;
-    if (in_run != nullptr) scope.emplace(*in_run);
-    try {
-      if (const auto* bucket = std::get_if<LoadedBucket>(&step.body)) return run(step, *bucket);
-      const auto& kernel = std::get<LoadedKernel>(step.body);
-      kernel.fn(
-          {step.inputs, step.outputs, kernel.attrs, kernel.state.get(), {}, rank_, step.site});
-    } catch (Error& error) {
-      error.add_place(step.site, step.module_path);
-      throw;
-    }
-  });
+  const TensorView& data = step.outputs.empty() ? step.inputs[0] : step.outputs[0];
+  step.work =
+      boxing::BackgroundWork(rank_, data.meta->device, [&, in_run = boxing::running_step_here()] {
+        std::optional<boxing::StepScope> scope;
+        if (in_run != nullptr) scope.emplace(*in_run);
+        try {
+          if (const auto* bucket = std::get_if<LoadedBucket>(&step.body)) return run(step, *bucket);
+          const auto& kernel = std::get<LoadedKernel>(step.body);
+          kernel.fn(
+              {step.inputs, step.outputs, kernel.attrs, kernel.state.get(), {}, rank_, step.site});
+        } catch (Error& error) {
+          error.add_place(step.site, step.module_path);
+          throw;
+        }
+      });
 }
 
 void Executor::run(const LoadedStep& step, const LoadedKernel& kernel) {
@@ -540,7 +541,7 @@ void Executor::note_started(LoadedMessage& message, boxing::Transfer transfer) {
 void Executor::run(const LoadedStep&, const WaitStep& wait) {
   const AddSeconds timed(times_.waiting);
   LoadedStep& started = steps_[wait.started];
-  if (started.in_background) return started.work.get();
+  if (started.in_background) return started.work.wait();
   LoadedMessage& message = *message_of(started);
   const TensorView& data = started.outputs.empty() ? started.inputs[0] : started.outputs[0];
   const auto pending =

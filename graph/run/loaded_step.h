@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <future>
 #include <span>
 #include <variant>
 #include <vector>
 
+#include "boxing/comm/background_work.h"
 #include "boxing/comm/communicator.h"
 #include "boxing/route.h"
 #include "core/kernel.h"
@@ -64,7 +64,7 @@ struct LoadedStep {
   const std::string* module_path = nullptr;  // lives for ever
   bool depends_on_run = false;  // whether or with which kernel it runs, or in which thread
   bool in_background = false;
-  std::future<void> work = {};  // of a step in the background that has not ended
+  boxing::BackgroundWork work = {};  // of a step in the background that has not ended
   StepTurn turn = StepTurn::kEvery;
   std::variant<LoadedKernel, LoadedBucket, ConvertStep, LoadedSend, LoadedReceive, WaitStep> body =
       {};

@@ -126,7 +126,7 @@ void WholeNorm<T>::launch(RankContext& rank, WorkTable<WholeNorm>& table) {
     table.work[i].partial = partial + (i == 0 ? 0 : table.end[i - 1]);
   run_on_many(rank, table);
   cuda::launch(finish_norms<T>, static_cast<unsigned>(table.count), cuda::kBlockThreads, 0,
-               cuda::rank_device(rank).compute_stream(), table);
+               cuda::rank_device(rank).stream(), table);
 }
 
 // The largest element is subtracted first, so that no exponential overflows.

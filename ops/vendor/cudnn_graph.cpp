@@ -158,7 +158,7 @@ void CudnnDescriptor::finalize() {
 void CudnnPlan::run(RankContext& rank, std::span<const int64_t> ids,
                     std::span<void* const> addresses, void* workspace) const {
   const cudnnHandle_t handle = handle_of(rank);
-  check(library().set_stream(handle, cuda::rank_device(rank).compute_stream()), "cudnnSetStream");
+  check(library().set_stream(handle, cuda::rank_device(rank).stream()), "cudnnSetStream");
   CudnnDescriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, static_cast<int64_t>(ids.size()),
            ids.data());

@@ -1,17 +1,19 @@
-// cuda_steps [--steps N] [--batch B] [--layers L] [--width D] [--length T] [--compiled] [--device
-// D] Trains a small GPT on random tokens on device cuda and prints its losses and a hash of its
-// weights:
+// cuda_steps [--steps N] [--batch B] [--layers L] [--width D] [--length T] [--compiled] [--ddp]
+// [--device D] Trains a small GPT on random tokens on device cuda and prints its losses and a hash
+// of its weights:
 //
 //   {"losses": [5.5452, 5.5391], "weights": "4f1d0c6e9f2b7a10", "device": "NVIDIA H100"}
 //
 // Two runs must print the same line. On several ranks, which share the device or have one each, the
-// samples are divided, and the losses are those of one rank up to rounding. tools/gpu_check
-// compares them.
+// samples are divided, and the losses are those of one rank up to rounding: the weights are global
+// tensors, or with --ddp each rank has a copy and DistributedDataParallel averages the gradients.
+// tools/gpu_check compares them.
 #include <bit>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,7 @@ struct Options {
   int64_t width = 128;
   int64_t length = 64;
   bool compiled = false;
+  bool ddp = false;
   std::string device = "cuda";
 };
 
@@ -40,8 +43,8 @@ Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string_view name = argv[i];
-    if (name == "--compiled") {
-      options.compiled = true;
+    if (name == "--compiled" || name == "--ddp") {
+      (name == "--ddp" ? options.ddp : options.compiled) = true;
       continue;
     }
     if (i + 1 == argc) {
@@ -63,6 +66,10 @@ Options parse(int argc, char** argv) {
       }
       *number = std::strtoll(value, nullptr, 10);
     }
+  }
+  if (options.ddp && (options.compiled || options.batch % flow::env::world_size() != 0)) {
+    throw flow::InvalidArgument(
+        "[cuda_steps] --ddp is for eager steps and equal parts of the batch");
   }
   return options;
 }
@@ -109,27 +116,32 @@ void run(const Options& options) {
     std::vector<int64_t> all(static_cast<size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
     const flow::Placement placement(options.device, all);
-    model.to_global(placement, flow::sbp::broadcast);
+    if (!options.ddp) model.to_global(placement, flow::sbp::broadcast);
     rows = {.placement = placement, .sbp = flow::sbp::split(0)};
-  } else {
-    model.to(options.device);
   }
+  if (ranks == 1 || options.ddp) model.to(options.device);
+  using Ddp = nn::parallel::DistributedDataParallel<flow::models::Gpt>;
+  std::optional<Ddp> ddp;
+  if (options.ddp) ddp.emplace(model);
+  const auto own = [&](const Tensor& x) { return options.ddp && x.is_global() ? x.to_local() : x; };
   flow::optim::AdamW optimizer(model.parameters(), {.lr = 1e-3});
   Step graph(model, optimizer);
   std::vector<double> losses;
   for (int64_t i = 0; i < options.steps; ++i) {
     const flow::Shape shape{options.batch, options.length};
-    const Tensor tokens = flow::randint(0, kVocabulary, shape, rows);
-    const Tensor targets = flow::randint(0, kVocabulary, shape, rows);
+    const Tensor tokens = own(flow::randint(0, kVocabulary, shape, rows));
+    const Tensor targets = own(flow::randint(0, kVocabulary, shape, rows));
     if (options.compiled) {
       losses.push_back(graph(tokens, targets).item());
       continue;
     }
-    const Tensor loss = flow::cross_entropy(model(tokens).flatten(0, 1), targets.flatten());
+    const Tensor scores = ddp ? (*ddp)(tokens) : model(tokens);
+    const Tensor loss = flow::cross_entropy(scores.flatten(0, 1), targets.flatten());
     optimizer.zero_grad();
     loss.backward();
     optimizer.step();
-    losses.push_back(loss.item());
+    losses.push_back(ddp ? flow::comm::all_reduce(loss.detach()).item() / static_cast<double>(ranks)
+                         : loss.item());
   }
   const uint64_t hash = hash_of_weights(model);
   if (flow::env::rank() != 0) return;

@@ -166,17 +166,14 @@ class Communicator {
 
   // Messages between two members, matched in order by tag. Both sides must pass the same number of
   // bytes and run the same step. Until wait() returns, `source` must not change and `target` must
-  // not be read or written.
+  // not be read or written. On either side the data may be in the memory of the rank's CUDA device
+  // (what.device). It is then ordered with the work of the calling thread: a message has what was
+  // queued before isend(), and after wait() the rank may queue work that uses its memory.
   virtual Transfer isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
                          const Fingerprint& what) = 0;
   virtual Transfer irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
                          const Fingerprint& what) = 0;
   virtual void wait(Transfer transfer) = 0;
-
-  // True if messages may be in the memory of the CUDA device of their rank (what.device), on either
-  // side. They are then ordered on the compute stream of each rank: a message has what was queued
-  // before isend(), and after wait() the rank may queue work that uses its memory.
-  virtual bool moves_device_messages() const { return false; }
 
   // Blocking versions. Messages of up to kBufferedBytes are buffered, so two ranks may both send
   // first. While about kMostBufferedBytes of one rank wait for the receives of another one, further

@@ -31,14 +31,6 @@ int64_t sum_of(std::span<const int64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
-// A message whose data passes through `host`.
-struct StagedTransfer final : TransferState {
-  Ref<Storage> host;
-  Transfer inner;          // ends before the memory that it uses
-  void* target = nullptr;  // of a receive
-  int64_t bytes = 0;
-};
-
 class DeviceCollectives final : public Communicator {
  public:
   DeviceCollectives(RankContext& rank, Communicator& group)
@@ -494,35 +486,16 @@ Fingerprint on_device(const Fingerprint& what) {
 
 Transfer DeviceCollectives::isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
                                   const Fingerprint& what) {
-  if (group_.moves_device_messages()) {
-    return group_.isend(source, bytes, peer, tag, on_device(what));
-  }
-  auto staged = std::make_unique<StagedTransfer>();
-  staged->host = downloaded(source, bytes);
-  staged->inner = group_.isend(staged->host->data(), bytes, peer, tag, what);
-  if (staged->inner == nullptr) return nullptr;
-  return staged;
+  return group_.isend(source, bytes, peer, tag, on_device(what));
 }
 
 Transfer DeviceCollectives::irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
                                   const Fingerprint& what) {
-  if (group_.moves_device_messages()) {
-    return group_.irecv(target, bytes, peer, tag, on_device(what));
-  }
-  auto staged = std::make_unique<StagedTransfer>();
-  staged->host = room(bytes);
-  staged->target = target;
-  staged->bytes = bytes;
-  staged->inner = group_.irecv(staged->host->data(), bytes, peer, tag, what);
-  return staged;
+  return group_.irecv(target, bytes, peer, tag, on_device(what));
 }
 
 void DeviceCollectives::wait(Transfer transfer) {
-  if (group_.moves_device_messages()) return group_.wait(std::move(transfer));
-  if (transfer == nullptr) return;
-  auto& staged = static_cast<StagedTransfer&>(*transfer);
-  group_.wait(std::move(staged.inner));
-  if (staged.target != nullptr) upload(staged.target, staged.host, staged.bytes);
+  group_.wait(std::move(transfer));
 }
 
 struct Kept {

@@ -2,31 +2,11 @@
 
 #include <exception>
 
+#include "boxing/comm/device_point.h"
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
 
 namespace flow::boxing {
-
-struct DevicePoint {
-  cudaStream_t stream;
-  int device;
-  cudaEvent_t event = nullptr;
-
-  // Requires: the device is the calling thread's current one.
-  DevicePoint(cudaStream_t on, int of) : stream(on), device(of) {
-    FLOW_CUDA_CALL(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    const cudaError_t recorded = cudaEventRecord(event, stream);
-    if (recorded == cudaSuccess) return;
-    cuda::warn_if_failed(cudaEventDestroy(event), "cudaEventDestroy");
-    cuda::check(recorded, "cudaEventRecord");
-  }
-
-  // CUDA frees the event after it is reached.
-  ~DevicePoint() { cuda::warn_if_failed(cudaEventDestroy(event), "cudaEventDestroy"); }
-
-  DevicePoint(const DevicePoint&) = delete;
-  DevicePoint& operator=(const DevicePoint&) = delete;
-};
 
 DevicePointPtr queued_work(RankContext& rank) {
   const cuda::RankDevice& own = cuda::rank_device(rank);
@@ -53,6 +33,12 @@ DevicePointPtr copy_after(RankContext& rank, const CopyEnd& target, const CopyEn
   if (is_within_devices) return std::make_shared<const DevicePoint>(stream, own.index());
   FLOW_CUDA_CALL(cudaStreamSynchronize(stream));
   return nullptr;
+}
+
+bool is_reached(const DevicePoint& point) {
+  const cudaError_t state = cudaEventQuery(point.event);
+  if (state != cudaErrorNotReady) cuda::check(state, "cudaEventQuery");
+  return state == cudaSuccess;
 }
 
 void order_after(const DevicePoint& at, const DevicePoint& point) {

@@ -34,6 +34,9 @@ DevicePointPtr queued_work(RankContext& rank);
 DevicePointPtr copy_after(RankContext& rank, const CopyEnd& target, const CopyEnd& source,
                           int64_t bytes);
 
+// Whether the work before the point has ended.
+bool is_reached(const DevicePoint& point);
+
 // Work that is queued from now on, on the stream on which `at` is, waits until `point` is reached.
 void order_after(const DevicePoint& at, const DevicePoint& point);
 // The same for the stream on which the calling thread queues.

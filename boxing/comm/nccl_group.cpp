@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <nccl.h>
 
+#include "boxing/comm/device_point.h"
 #include "boxing/comm/failure.h"
 #include "boxing/comm/failure_stops.h"
 #include "core/context.h"
@@ -93,30 +93,30 @@ ncclRedOp_t reduction(ReduceOp op) {
                                 : ncclAvg;
 }
 
-class Group final : public NcclGroup {
+// A communicator that never blocks. If the world fails, it is aborted. Used by one thread at a
+// time.
+class Connection {
  public:
-  Group(cuda::RankDevice& device, Communicator& group, const ncclUniqueId& id)
-      : device_(device), group_(group), stop_([this] { give_up(); }) {
-    device_.make_current();
+  Connection(cuda::RankDevice& device, int64_t size, int64_t position, const ncclUniqueId& id)
+      : stop_([this] { give_up(); }) {
+    device.make_current();
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     const std::lock_guard lock(mutex_);
-    result_ = library().init_rank(&comm_, static_cast<int>(group.size()), id,
-                                  static_cast<int>(group.position()), &config);
+    result_ = library().init_rank(&comm_, static_cast<int>(size), id, static_cast<int>(position),
+                                  &config);
   }
 
-  // Ends after the work that uses the communicator; a failure meanwhile still aborts it.
-  ~Group() override {
-    if (is_connected()) {
-      device_.make_current();
-      for (const cudaStream_t stream : {device_.compute_stream(), device_.communication_stream()})
-        cuda::warn_if_failed(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-    }
+  // Requires: the work that uses it has ended, or it is not connected.
+  ~Connection() {
     const std::lock_guard lock(mutex_);
     if (comm_ != nullptr && result_ != ncclSuccess) library().comm_abort(comm_);
     if (comm_ != nullptr && result_ == ncclSuccess) library().destroy(comm_);
     comm_ = nullptr;
   }
+
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   // False: NCCL refused at once.
   bool has_begun() {
@@ -132,20 +132,85 @@ class Group final : public NcclGroup {
     return is_connected();
   }
 
+  // Whether it can be used: neither a call is in progress, nor has one failed.
+  bool is_connected() {
+    const std::lock_guard lock(mutex_);
+    return comm_ != nullptr && result_ == ncclSuccess;
+  }
+
+  bool is_aborted() {
+    const std::lock_guard lock(mutex_);
+    return comm_ == nullptr;
+  }
+
+  // Asks NCCL for the state of the last call.
+  bool is_in_progress() {
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr || result_ != ncclInProgress) return false;
+    const ncclResult_t asked = library().get_async_error(comm_, &result_);
+    if (asked != ncclSuccess) result_ = asked;
+    return result_ == ncclInProgress;
+  }
+
   std::string reason() const { return library().error_string(result_); }
+
+  // Makes the calls of body(communicator) as one group.
+  template <class Body>
+  void begin(const Body& body) {
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr) return;
+    result_ = ncclSuccess;
+    take(library().group_start());
+    body(comm_);
+    take(library().group_end());
+  }
+
+  // Keeps the first result that is an error. Called by the body of begin().
+  void take(ncclResult_t result) {
+    if (result_ == ncclSuccess || result_ == ncclInProgress) result_ = result;
+  }
+
+ private:
+  void give_up() {
+    const std::lock_guard lock(mutex_);
+    if (comm_ != nullptr) library().comm_abort(comm_);
+    comm_ = nullptr;
+    result_ = ncclRemoteError;
+  }
+
+  std::mutex mutex_;
+  ncclComm_t comm_ = nullptr;          // null: aborted, or not made; guarded by mutex_
+  ncclResult_t result_ = ncclSuccess;  // of the last call; guarded by mutex_
+  FailureStop stop_;                   // the last member: it ends first
+};
+
+class Group final : public NcclGroup {
+ public:
+  Group(cuda::RankDevice& device, Communicator& group, const ncclUniqueId& id)
+      : device_(device), group_(group), connection_(device, group.size(), group.position(), id) {}
+
+  // Ends after the work that uses the communicator; a failure meanwhile still aborts it.
+  ~Group() override {
+    if (!connection_.is_connected()) return;
+    device_.make_current();
+    for (const cudaStream_t stream : {device_.compute_stream(), device_.communication_stream()})
+      cuda::warn_if_failed(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  }
+
+  Connection& connection() { return connection_; }
 
   void exchange(std::span<const std::span<const std::byte>> sends,
                 std::span<const std::span<std::byte>> receives, const Fingerprint& what) override {
-    run(what, [&] {
+    run(what, [&](ncclComm_t comm) {
       for (size_t i = 0; i < sends.size(); ++i) {
         const int peer = static_cast<int>(i);
         if (!sends[i].empty()) {
-          take(library().send(sends[i].data(), sends[i].size(), ncclUint8, peer, comm_,
-                              device_.stream()));
+          connection_.take(library().send(sends[i].data(), sends[i].size(), ncclUint8, peer, comm,
+                                          device_.stream()));
         }
         if (!receives[i].empty()) {
-          take(library().recv(receives[i].data(), receives[i].size(), ncclUint8, peer, comm_,
-                              device_.stream()));
+          connection_.take(library().recv(receives[i].data(), receives[i].size(), ncclUint8, peer,
+                                          comm, device_.stream()));
         }
       }
     });
@@ -155,9 +220,9 @@ class Group final : public NcclGroup {
                   const Fingerprint& what) override {
     const auto type = data_type(dtype);
     if (!type) return false;
-    run(what, [&] {
-      take(library().all_reduce(source, target, static_cast<size_t>(count), *type, reduction(op),
-                                comm_, device_.stream()));
+    run(what, [&](ncclComm_t comm) {
+      connection_.take(library().all_reduce(source, target, static_cast<size_t>(count), *type,
+                                            reduction(op), comm, device_.stream()));
     });
     return true;
   }
@@ -167,72 +232,84 @@ class Group final : public NcclGroup {
   template <class Body>
   void run(const Fingerprint& what, const Body& body) {
     device_.make_current();
-    {
-      const std::lock_guard lock(mutex_);
-      if (comm_ != nullptr) {
-        result_ = ncclSuccess;
-        take(library().group_start());
-        body();
-        take(library().group_end());
-      }
-    }
-    while (is_in_progress())
+    connection_.begin(body);
+    while (connection_.is_in_progress())
       std::this_thread::yield();
-    const std::lock_guard lock(mutex_);
-    if (comm_ != nullptr && result_ == ncclSuccess) return;
-    if (comm_ == nullptr) group_.barrier(what);  // throws what the world failed with
-    throw DistributedError(str("[", what.op, "] NCCL failed: ", library().error_string(result_),
-                               "; NCCL_DEBUG=WARN prints more"),
-                           what.site);
-  }
-
-  bool is_connected() {
-    const std::lock_guard lock(mutex_);
-    return comm_ != nullptr && result_ == ncclSuccess;
-  }
-
-  // Keeps the first result that is an error.
-  void take(ncclResult_t result) {
-    if (result_ == ncclSuccess || result_ == ncclInProgress) result_ = result;
-  }
-
-  bool is_in_progress() {
-    const std::lock_guard lock(mutex_);
-    if (comm_ == nullptr || result_ != ncclInProgress) return false;
-    const ncclResult_t asked = library().get_async_error(comm_, &result_);
-    if (asked != ncclSuccess) result_ = asked;
-    return result_ == ncclInProgress;
-  }
-
-  void give_up() {
-    const std::lock_guard lock(mutex_);
-    if (comm_ != nullptr) library().comm_abort(comm_);
-    comm_ = nullptr;
-    result_ = ncclRemoteError;
+    if (connection_.is_connected()) return;
+    if (connection_.is_aborted()) group_.barrier(what);  // throws what the world failed with
+    throw DistributedError(
+        str("[", what.op, "] NCCL failed: ", connection_.reason(), "; NCCL_DEBUG=WARN prints more"),
+        what.site);
   }
 
   cuda::RankDevice& device_;
   Communicator& group_;
-  std::mutex mutex_;
-  ncclComm_t comm_ = nullptr;          // null: aborted, or not made; guarded by mutex_
-  ncclResult_t result_ = ncclSuccess;  // of the last call; guarded by mutex_
-  FailureStop stop_;                   // the last member: it ends first
+  Connection connection_;
 };
 
-// What a member has. UUIDs tell devices apart on any hosts, in containers, and as slices of a GPU.
-struct Offer {
-  int version = 0;  // 0: no NCCL
-  cudaUUID_t device{};
-};
+class Link final : public NcclLink {
+ public:
+  Link(cuda::RankDevice& device, const ncclUniqueId& id, bool is_sender)
+      : device_(device), stream_(device), connection_(device, 2, is_sender ? 0 : 1, id) {}
 
-Offer offer_of(const cuda::RankDevice& device) {
-  Offer own;
-  if (!library().is_usable || library().get_version(&own.version) != ncclSuccess) return {};
-  cudaDeviceProp properties{};
-  FLOW_CUDA_CALL(cudaGetDeviceProperties(&properties, device.index()));
-  own.device = properties.uuid;
-  return own;
-}
+  // Ends after the work that uses the communicator; a failure meanwhile still aborts it.
+  ~Link() override {
+    if (!connection_.is_connected()) return;
+    device_.make_current();
+    cuda::warn_if_failed(cudaStreamSynchronize(stream_.raw), "cudaStreamSynchronize");
+  }
+
+  bool is_idle() override {
+    device_.make_current();
+    if (connection_.is_in_progress() || connection_.is_aborted()) return false;
+    if (connection_.is_connected()) return true;
+    throw DistributedError(
+        str("NCCL failed: ", connection_.reason(), "; NCCL_DEBUG=WARN prints more"));
+  }
+
+  void send(const std::byte* data, int64_t bytes, const DevicePoint& ready) override {
+    begin(ready, [&](ncclComm_t comm) {
+      return library().send(data, static_cast<size_t>(bytes), ncclUint8, 1, comm, stream_.raw);
+    });
+  }
+
+  void receive(std::byte* target, int64_t bytes, const DevicePoint& ready) override {
+    begin(ready, [&](ncclComm_t comm) {
+      return library().recv(target, static_cast<size_t>(bytes), ncclUint8, 0, comm, stream_.raw);
+    });
+  }
+
+  DevicePointPtr end() override {
+    device_.make_current();
+    return std::make_shared<const DevicePoint>(stream_.raw, device_.index());
+  }
+
+ private:
+  struct Stream {
+    cudaStream_t raw = nullptr;
+
+    explicit Stream(const cuda::RankDevice& device) {
+      device.make_current();
+      FLOW_CUDA_CALL(cudaStreamCreateWithFlags(&raw, cudaStreamNonBlocking));
+    }
+
+    ~Stream() { cuda::warn_if_failed(cudaStreamDestroy(raw), "cudaStreamDestroy"); }
+
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+  };
+
+  template <class Call>
+  void begin(const DevicePoint& ready, const Call& call) {
+    device_.make_current();
+    FLOW_CUDA_CALL(cudaStreamWaitEvent(stream_.raw, ready.event, 0));
+    connection_.begin([&](ncclComm_t comm) { connection_.take(call(comm)); });
+  }
+
+  cuda::RankDevice& device_;
+  Stream stream_;  // ends after the connection
+  Connection connection_;
+};
 
 // Collective: what each member passes, in group order.
 template <class T>
@@ -248,22 +325,52 @@ bool can_all(Communicator& group, bool can, const Fingerprint& what) {
   return std::find(all.begin(), all.end(), 0) == all.end();
 }
 
-bool can_connect(const std::vector<Offer>& offers) {
-  std::set<std::string_view> devices;
-  for (const Offer& offer : offers) {
-    if (offer.version == 0 || offer.version != offers[0].version) return false;
-    devices.insert({offer.device.bytes, sizeof(offer.device.bytes)});
+bool can_connect_all(const std::vector<NcclOffer>& offers) {
+  for (size_t i = 0; i < offers.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (!can_connect(offers[i], offers[j])) return false;
+    }
   }
-  return devices.size() == offers.size();
+  return true;
 }
 
 }  // namespace
+
+NcclOffer nccl_offer(RankContext& rank) {
+  NcclOffer own;
+  if (!library().is_usable || library().get_version(&own.version) != ncclSuccess) return {};
+  cudaDeviceProp properties{};
+  FLOW_CUDA_CALL(cudaGetDeviceProperties(&properties, cuda::rank_device(rank).index()));
+  std::memcpy(own.device, properties.uuid.bytes, sizeof(own.device));
+  return own;
+}
+
+bool can_connect(const NcclOffer& a, const NcclOffer& b) {
+  return a.version != 0 && a.version == b.version &&
+         std::memcmp(a.device, b.device, sizeof(a.device)) != 0;
+}
+
+std::optional<NcclInvitation> invite() {
+  ncclUniqueId id{};
+  if (library().get_unique_id(&id) != ncclSuccess) return {};
+  NcclInvitation invitation;
+  static_assert(sizeof(invitation.id) == sizeof(id.internal));
+  std::memcpy(invitation.id, id.internal, sizeof(id.internal));
+  return invitation;
+}
+
+std::unique_ptr<NcclLink> make_nccl_link(RankContext& rank, const NcclInvitation& invitation,
+                                         bool is_sender) {
+  ncclUniqueId id{};
+  std::memcpy(id.internal, invitation.id, sizeof(id.internal));
+  return std::make_unique<Link>(cuda::rank_device(rank), id, is_sender);
+}
 
 std::unique_ptr<NcclGroup> make_nccl_group(RankContext& rank, Communicator& group,
                                            const Fingerprint& what) {
   if (group.size() < 2) return nullptr;
   cuda::RankDevice& device = cuda::rank_device(rank);
-  if (!can_connect(gathered(group, offer_of(device), what))) return nullptr;
+  if (!can_connect_all(gathered(group, nccl_offer(rank), what))) return nullptr;
 
   struct Invitation {
     ncclUniqueId id;
@@ -276,9 +383,11 @@ std::unique_ptr<NcclGroup> make_nccl_group(RankContext& rank, Communicator& grou
   group.broadcast(&invitation, static_cast<int64_t>(sizeof(invitation)), 0, what);
   if (!invitation.is_valid) return nullptr;
   auto made = std::make_unique<Group>(device, group, invitation.id);
+  Connection& connection = made->connection();
   // Nobody waits for a member whom NCCL has refused.
-  if (can_all(group, made->has_begun(), what) && can_all(group, made->connect(), what)) return made;
-  log_info(str("[nccl] NCCL could not connect ranks of a group (", made->reason(),
+  if (can_all(group, connection.has_begun(), what) && can_all(group, connection.connect(), what))
+    return made;
+  log_info(str("[nccl] NCCL could not connect ranks of a group (", connection.reason(),
                "); their data goes through host memory"));
   return nullptr;
 }

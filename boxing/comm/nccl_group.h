@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "boxing/comm/communicator.h"
+#include "boxing/comm/device_copy.h"
 
 namespace flow {
 class RankContext;
@@ -40,5 +42,52 @@ class NcclGroup {
 // another version, because two members have one device, or because NCCL could not connect them.
 std::unique_ptr<NcclGroup> make_nccl_group(RankContext& rank, Communicator& group,
                                            const Fingerprint& what);
+
+// ---- Messages in one direction between two ranks
+
+// What a rank tells another one that may connect to it. It is sent as it is in memory.
+struct NcclOffer {
+  int version = 0;       // of NCCL; 0: it is missing
+  char device[16] = {};  // its UUID
+};
+
+NcclOffer nccl_offer(RankContext& rank);
+// Whether both have the same NCCL, and a device each. UUIDs tell devices apart on any hosts, in
+// containers, and as slices of a GPU.
+bool can_connect(const NcclOffer& a, const NcclOffer& b);
+
+// What both sides of a connection know. It is sent as it is in memory.
+struct NcclInvitation {
+  char id[128] = {};
+};
+
+// Empty if NCCL refuses.
+std::optional<NcclInvitation> invite();
+
+// A communicator of NCCL for one direction between two ranks, with a stream of its own. It never
+// blocks: a call returns at once, and is_idle() says when its work is queued. Used by one thread at
+// a time.
+class NcclLink {
+ public:
+  virtual ~NcclLink() = default;
+  NcclLink(const NcclLink&) = delete;
+  NcclLink& operator=(const NcclLink&) = delete;
+
+  // Whether the two are connected and the last call is queued; false also if the world has failed.
+  // Throws DistributedError if NCCL has failed.
+  virtual bool is_idle() = 0;
+  // Requires for the following: is_idle(). A message is moved after `ready`.
+  virtual void send(const std::byte* data, int64_t bytes, const DevicePoint& ready) = 0;
+  virtual void receive(std::byte* target, int64_t bytes, const DevicePoint& ready) = 0;
+  // The end of the messages so far.
+  virtual DevicePointPtr end() = 0;
+
+ protected:
+  NcclLink() = default;
+};
+
+// Begins to connect; the other side does the same with the same invitation.
+std::unique_ptr<NcclLink> make_nccl_link(RankContext& rank, const NcclInvitation& invitation,
+                                         bool is_sender);
 
 }  // namespace flow::boxing

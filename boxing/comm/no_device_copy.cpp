@@ -21,6 +21,10 @@ DevicePointPtr copy_after(RankContext& /*rank*/, const CopyEnd& /*target*/,
   fail();
 }
 
+bool is_reached(const DevicePoint& /*point*/) {
+  fail();
+}
+
 void order_after(const DevicePoint& /*at*/, const DevicePoint& /*point*/) {
   fail();
 }

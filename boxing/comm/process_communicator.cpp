@@ -30,11 +30,11 @@ std::byte* bytes_at(const void* source) {
 class ProcessCommunicator final : public Communicator {
  public:
   ProcessCommunicator(ProcessWorld& world, const std::vector<int64_t>& ranks, int64_t position,
-                      Channel channel, FlightRecorder* recorder)
+                      Channel channel, FlightRecorder* recorder, RankContext* context)
       : Communicator(ranks, position),
         world_(world),
         recorder_(recorder),
-        group_(world, ranks, position, channel),
+        group_(world, ranks, position, channel, context),
         sends_(ranks.size()),
         receives_(ranks.size()),
         counts_(ranks.size()),
@@ -661,13 +661,13 @@ std::unique_ptr<Communicator> make_process_communicator(RankContext& context,
   ProcessWorld* world = hung ? hung.get() : process_world();
   if (world == nullptr) return nullptr;
   return std::make_unique<ProcessCommunicator>(*world, ranks, position, channel,
-                                               &flight_recorder(context));
+                                               &flight_recorder(context), &context);
 }
 
 std::unique_ptr<Communicator> make_process_communicator(ProcessWorld& world,
                                                         const std::vector<int64_t>& ranks,
                                                         int64_t position, Channel channel) {
-  return std::make_unique<ProcessCommunicator>(world, ranks, position, channel, nullptr);
+  return std::make_unique<ProcessCommunicator>(world, ranks, position, channel, nullptr, nullptr);
 }
 
 }  // namespace flow::boxing

@@ -4,7 +4,9 @@
 #include <cstring>
 #include <utility>
 
+#include "boxing/comm/device_copy.h"
 #include "boxing/comm/failure.h"
+#include "core/device/device_memory.h"
 #include "core/error.h"
 #include "core/hash.h"
 
@@ -14,10 +16,19 @@ namespace flow::boxing {
 struct ProcessGroup::Expected {
   int64_t tag = 0;
   int64_t bytes = 0;
-  std::byte* target = nullptr;
+  std::byte* target = nullptr;  // in host memory, or null
   Fingerprint what;
   std::unique_ptr<Bulk> bulk;
-  bool is_done = false;
+  bool is_received = false;
+  // On a device: where it comes from host memory if it does not come by NCCL.
+  DeviceReceive on_device;
+  Ref<Storage> host;
+
+  bool is_on_device() const { return on_device.data.ready != nullptr; }
+
+  bool is_done() const {
+    return is_received || on_device.is_done() || (bulk != nullptr && bulk->is_done());
+  }
 };
 
 struct ProcessGroup::PendingSend final : TransferState {
@@ -26,9 +37,13 @@ struct ProcessGroup::PendingSend final : TransferState {
     const auto lock = group->world_.lock();
     std::erase(group->peer(message.peer).deferred, this);
     bulk.reset();
+    if (message.on_device != nullptr) group->devices_.forget(message.peer, *message.on_device);
   }
 
-  bool is_done() const { return is_posted && (bulk == nullptr || bulk->is_done()); }
+  bool is_done() const {
+    if (message.on_device != nullptr) return message.on_device->is_done;
+    return is_posted && (bulk == nullptr || bulk->is_done());
+  }
 
   ProcessGroup* group = nullptr;
   Outgoing message;
@@ -43,6 +58,7 @@ struct ProcessGroup::PendingReceive final : TransferState {
     const auto lock = group->world_.lock();
     std::erase(group->peer(peer).expected, &expected);
     expected.bulk.reset();
+    if (expected.is_on_device()) group->devices_.forget(peer, expected.on_device);
   }
 
   ProcessGroup* group = nullptr;
@@ -61,21 +77,27 @@ uint64_t group_id(const std::vector<int64_t>& ranks, Channel channel) {
   return hasher.value();
 }
 
+bool is_on_device(const ControlMessage& message) {
+  return message.head.bulk_tag < 0;
+}
+
+// The call that a message tells of; that of a device follows what its sender offers.
 std::string text_of(const ControlMessage& message) {
-  const auto body = message.body();
+  const auto body = message.body().subspan(is_on_device(message) ? sizeof(NcclOffer) : 0);
   return {reinterpret_cast<const char*>(body.data()), body.size()};
 }
 
 }  // namespace
 
 ProcessGroup::ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position,
-                           Channel channel)
+                           Channel channel, RankContext* context)
     : world_(world),
       ranks_(std::move(ranks)),
       position_(position),
       id_(group_id(ranks_, channel)),
       num_spins_(world_.num_spins(channel)),
-      peers_(ranks_.size()) {
+      peers_(ranks_.size()),
+      devices_(world_, context, id_, ranks_) {
   const Transport& transport = world_.transport();
   const auto shares = [&](int64_t rank) { return transport.shares_with(rank); };
   if (transport.segment() != nullptr && std::all_of(ranks_.begin(), ranks_.end(), shares)) {
@@ -131,6 +153,11 @@ void ProcessGroup::receive(int64_t from, ControlMessage message) {
       sender.credit =
           std::min(sender.credit + message.head.bytes, Communicator::kMostBufferedBytes);
       post_deferred(member);
+      return;
+    case ControlHead::Kind::kLink:
+    case ControlHead::Kind::kClear:
+    case ControlHead::Kind::kSent:
+      devices_.handle(member, message);
       return;
     case ControlHead::Kind::kFailure:
     case ControlHead::Kind::kEnd:
@@ -274,12 +301,15 @@ void ProcessGroup::exchange(std::span<const Part> sends, std::span<const Part> r
 Transfer ProcessGroup::isend(const void* source, int64_t bytes, int64_t peer_member, int64_t tag,
                              const Fingerprint& what) {
   world_.check(what.site);
-  const Outgoing message{peer_member, source, bytes, tag};
+  Outgoing message{peer_member, source, bytes, tag};
+  if (what.device != DeviceType::kCpu && bytes > 0)
+    message.on_device = devices_.prepare(source, bytes);
   const auto lock = world_.lock();
   std::deque<PendingSend*>& deferred = peer(peer_member).deferred;
   std::unique_ptr<Bulk> bulk;
   const bool is_posted = deferred.empty() && try_to_post(message, what, bulk);
-  if (is_posted && bulk == nullptr) return nullptr;
+  const bool is_awaited = message.on_device != nullptr && !message.on_device->buffer;
+  if (is_posted && bulk == nullptr && !is_awaited) return nullptr;
   auto pending = std::make_unique<PendingSend>();
   pending->group = this;
   pending->message = message;
@@ -298,6 +328,17 @@ bool ProcessGroup::try_to_post(const Outgoing& message, const Fingerprint& what,
                    .hash = what.step_hash(),
                    .tag = message.tag,
                    .bytes = message.bytes};
+  if (message.on_device != nullptr) {
+    const NcclOffer offer = devices_.announce(message.peer, message.on_device);
+    const std::string call = describe_call(what);
+    head.step = static_cast<uint64_t>(message.on_device->number);
+    head.bulk_tag = -message.on_device->bulk_tag;
+    std::vector<std::byte> body(sizeof(offer) + call.size());
+    std::memcpy(body.data(), &offer, sizeof(offer));
+    std::memcpy(body.data() + sizeof(offer), call.data(), call.size());
+    world_.post(to, head, body);
+    return true;
+  }
   if (message.bytes <= Communicator::kBufferedBytes) {
     int64_t& credit = peer(message.peer).credit;
     const int64_t cost = Communicator::buffered_cost(message.bytes);
@@ -344,8 +385,13 @@ Transfer ProcessGroup::irecv(void* target, int64_t bytes, int64_t peer_member, i
   Expected& expected = pending->expected;
   expected.tag = tag;
   expected.bytes = bytes;
-  expected.target = static_cast<std::byte*>(target);
   expected.what = what;
+  if (what.device != DeviceType::kCpu) {
+    expected.on_device = {
+        .data = {static_cast<std::byte*>(target), queued_work(devices_.context())}, .bytes = bytes};
+  } else {
+    expected.target = static_cast<std::byte*>(target);
+  }
   const auto lock = world_.lock();
   auto& sent = peer(peer_member).sent;
   const auto match = std::find_if(sent.begin(), sent.end(), [&](const ControlMessage& message) {
@@ -379,13 +425,34 @@ void ProcessGroup::deliver(int64_t member, const ControlMessage& sent, Expected&
                                        rank_of(member), bytes, call, expected.tag));
     return;
   }
+  if (is_on_device(sent)) return deliver_from_device(member, sent, expected);
   if (is_inline) {
-    if (bytes > 0) std::memcpy(expected.target, sent.body().data(), static_cast<size_t>(bytes));
-    expected.is_done = true;
+    if (bytes > 0)
+      std::memcpy(host_target(expected), sent.body().data(), static_cast<size_t>(bytes));
+    expected.is_received = true;
     give_credit(member, bytes);
   } else {
-    expected.bulk = world_.receive(rank_of(member), sent.head.bulk_tag, expected.target, bytes);
+    expected.bulk =
+        world_.receive(rank_of(member), sent.head.bulk_tag, host_target(expected), bytes);
   }
+}
+
+void ProcessGroup::deliver_from_device(int64_t member, const ControlMessage& sent,
+                                       Expected& expected) {
+  const auto number = static_cast<int64_t>(sent.head.step);
+  NcclOffer offer;
+  std::memcpy(&offer, sent.body().data(), sizeof(offer));
+  if (expected.is_on_device() && devices_.receive(member, number, offer, expected.on_device))
+    return;
+  expected.bulk =
+      world_.receive(rank_of(member), -sent.head.bulk_tag, host_target(expected), expected.bytes);
+  devices_.ask_for_host(member, number);
+}
+
+std::byte* ProcessGroup::host_target(Expected& expected) const {
+  if (!expected.is_on_device()) return expected.target;
+  expected.host = allocate_staging(devices_.context(), static_cast<size_t>(expected.bytes));
+  return expected.host->data();
 }
 
 void ProcessGroup::wait(Transfer transfer) {
@@ -394,13 +461,20 @@ void ProcessGroup::wait(Transfer transfer) {
     world_.wait([&] { return sending->is_done(); },
                 [&] { return std::vector<int64_t>{rank_of(sending->message.peer)}; }, sending->what,
                 num_spins_);
+    const DeviceSend* const sent = sending->message.on_device.get();
+    if (sent != nullptr && sent->end != nullptr) order_after(devices_.context(), *sent->end);
     return;
   }
   auto& receiving = static_cast<PendingReceive&>(*transfer);
   Expected& expected = receiving.expected;
-  world_.wait(
-      [&] { return expected.is_done || (expected.bulk != nullptr && expected.bulk->is_done()); },
-      [&] { return std::vector<int64_t>{rank_of(receiving.peer)}; }, expected.what, num_spins_);
+  world_.wait([&] { return expected.is_done(); },
+              [&] { return std::vector<int64_t>{rank_of(receiving.peer)}; }, expected.what,
+              num_spins_);
+  if (expected.on_device.end != nullptr)
+    return order_after(devices_.context(), *expected.on_device.end);
+  if (!expected.host) return;
+  copy_bytes(devices_.context(), expected.on_device.data.data, DeviceType::kCuda,
+             expected.host->data(), DeviceType::kCpu, static_cast<size_t>(expected.bytes));
 }
 
 }  // namespace flow::boxing

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "boxing/comm/communicator.h"
+#include "boxing/comm/device_messages.h"
 #include "boxing/comm/process_world.h"
 #include "boxing/comm/shared_board.h"
 #include "boxing/comm/shared_stage.h"
@@ -22,7 +23,9 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   // Data up to this size is sent with a member's arrival, and a few numbers in addition.
   static constexpr int64_t kInlineBytes = 1024;
 
-  ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position, Channel channel);
+  // `context` is null for a rank that has none yet; its messages are in host memory.
+  ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int64_t position, Channel channel,
+               RankContext* context);
   ~ProcessGroup() override;
 
   ProcessWorld& world() { return world_; }
@@ -67,6 +70,8 @@ class ProcessGroup final : public ProcessWorld::Receiver {
 
   void receive(int64_t from, ControlMessage message) override;
 
+  bool advance() override { return devices_.advance(); }
+
  private:
   struct Expected;
   struct PendingSend;
@@ -77,6 +82,7 @@ class ProcessGroup final : public ProcessWorld::Receiver {
     const void* source = nullptr;
     int64_t bytes = 0;
     int64_t tag = 0;
+    std::shared_ptr<DeviceSend> on_device = {};  // null: `source` is in host memory
   };
 
   struct Peer {
@@ -113,6 +119,10 @@ class ProcessGroup final : public ProcessWorld::Receiver {
 
   [[noreturn]] void throw_mismatch(const Fingerprint& what, int64_t other);
   void deliver(int64_t member, const ControlMessage& sent, Expected& expected);
+  // The data of the message is on a device of its sender.
+  void deliver_from_device(int64_t member, const ControlMessage& sent, Expected& expected);
+  // Where data in host memory goes to.
+  std::byte* host_target(Expected& expected) const;
   // Sends the message, or returns false if it is small and the member has no room for it. A large
   // one sets `bulk`.
   bool try_to_post(const Outgoing& message, const Fingerprint& what, std::unique_ptr<Bulk>& bulk);
@@ -138,6 +148,7 @@ class ProcessGroup final : public ProcessWorld::Receiver {
   uint64_t hash_ = 0;  // of the current step
   int32_t bulk_tag_ = 0;
   std::vector<Peer> peers_;  // guarded by the world's lock
+  DeviceMessages devices_;   // as above
   std::vector<std::unique_ptr<Bulk>> bulks_;
 };
 

@@ -76,7 +76,9 @@ void ProcessWorld::attach(uint64_t group, Receiver& receiver) {
 }
 
 void ProcessWorld::detach(uint64_t group, Early unused) {
-  receivers_.erase(group);
+  const auto found = receivers_.find(group);
+  std::erase(advancing_, found->second);
+  receivers_.erase(found);
   if (!unused.empty()) early_[group] = std::move(unused);
 }
 
@@ -100,7 +102,10 @@ void ProcessWorld::handle(int64_t from, ControlMessage message) {
     case ControlHead::Kind::kArrival:
     case ControlHead::Kind::kDescription:
     case ControlHead::Kind::kMessage:
-    case ControlHead::Kind::kCredit: {
+    case ControlHead::Kind::kCredit:
+    case ControlHead::Kind::kLink:
+    case ControlHead::Kind::kClear:
+    case ControlHead::Kind::kSent: {
       const auto found = receivers_.find(message.head.group);
       if (found == receivers_.end()) {
         early_[message.head.group].emplace_back(from, std::move(message));
@@ -131,7 +136,17 @@ bool ProcessWorld::take_messages() {
     message = {};
   }
   // After a failure, the buffers of pending data may have been freed.
-  return pipes_ != nullptr && !failure_ && pipes_->advance();
+  if (failure_) return false;
+  bool has_moved = pipes_ != nullptr && pipes_->advance();
+  for (Receiver* receiver : advancing_)
+    has_moved |= receiver->advance();
+  return has_moved;
+}
+
+void ProcessWorld::keep_advancing(uint64_t group) {
+  Receiver* const receiver = receivers_.at(group);
+  if (std::find(advancing_.begin(), advancing_.end(), receiver) == advancing_.end())
+    advancing_.push_back(receiver);
 }
 
 bool ProcessWorld::take(int64_t& from, std::vector<std::byte>& message) {

@@ -34,13 +34,16 @@ struct ControlHead {
     kDescription,
     kMessage,
     kCredit,
+    kLink,  // this and the next two: boxing/comm/device_messages.h
+    kClear,
+    kSent,
     kHeartbeat
   };
 
   Kind kind = Kind::kEnd;
-  int32_t bulk_tag = 0;
+  int32_t bulk_tag = 0;  // negative: of a message on a device
   uint64_t group = 0;
-  uint64_t step = 0;
+  uint64_t step = 0;  // of a group; of a message on a device, its number
   uint64_t hash = 0;
   int64_t tag = 0;  // of a message; in a failure, the failed rank
   // The size of a message or of its bulk data; how much a credit is; in a failure, the cause.
@@ -63,6 +66,10 @@ class ProcessWorld {
   struct Receiver {
     virtual ~Receiver() = default;
     virtual void receive(int64_t from, ControlMessage message) = 0;
+
+    // Called often after keep_advancing(), with the world's lock held. Returns true if something
+    // has changed.
+    virtual bool advance() { return false; }
   };
 
   explicit ProcessWorld(std::unique_ptr<Transport> transport);
@@ -148,6 +155,8 @@ class ProcessWorld {
 
   int32_t next_bulk_tag();
   // These require lock().
+  // Lets the group's receiver advance from now on, whatever thread uses the world.
+  void keep_advancing(uint64_t group);
   void post(int64_t rank, const ControlHead& head, std::span<const std::byte> body);
   void fail_locked(const Failure& failure);
 
@@ -180,6 +189,7 @@ class ProcessWorld {
   SignOfLife last_sign_of_life_;
   std::map<uint64_t, Receiver*> receivers_;
   std::map<uint64_t, Early> early_;  // messages of groups without a receiver
+  std::vector<Receiver*> advancing_;
 
   std::atomic<bool> has_failed_{false};  // true once failure_ is set
   std::atomic<uint32_t> num_bulk_tags_{0};

@@ -98,8 +98,6 @@ class ThreadCommunicator final : public Communicator {
                  const Fingerprint& what) override;
   void wait(Transfer transfer) override;
 
-  bool moves_device_messages() const override { return true; }
-
   bool shares_memory() const override { return true; }
 
   std::span<const std::byte* const> open(const void* source, int64_t bytes,

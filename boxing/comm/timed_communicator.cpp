@@ -124,8 +124,6 @@ class TimedCommunicator final : public Communicator {
     inner_->wait(std::move(known.inner));
   }
 
-  bool moves_device_messages() const override { return inner_->moves_device_messages(); }
-
   bool shares_memory() const override { return inner_->shares_memory(); }
 
   std::span<const std::byte* const> open(const void* source, int64_t bytes,

@@ -41,6 +41,44 @@ TEST(CudaProcesses, OfOneDeviceDoNotUseNccl) {
   expect_lines(run_ranks_of("one_device", {"CUDA_EMULATOR_MISSING="}), "same, without NCCL");
 }
 
+TEST(CudaProcesses, SendMessagesByNccl) {
+  expect_lines(run_ranks_of("messages", {"CUDA_EMULATOR_MISSING="}), "same, with NCCL");
+}
+
+TEST(CudaProcesses, SendMessagesWithoutNccl) {
+  expect_lines(run_ranks_of("messages", {"CUDA_EMULATOR_MISSING=libnccl"}), "same, without NCCL");
+}
+
+TEST(CudaProcesses, OfOneDeviceSendMessagesWithoutNccl) {
+  expect_lines(run_ranks_of("messages_one_device", {"CUDA_EMULATOR_MISSING="}),
+               "same, without NCCL");
+}
+
+TEST(CudaProcesses, PassEdgesOfPipelinesByNccl) {
+  expect_lines(run_ranks_of("pipeline", {"CUDA_EMULATOR_MISSING="}), "same, with NCCL");
+}
+
+// Neither rank pairs with a message of another tag.
+TEST(CudaProcesses, NameTheMessageThatDoesNotCome) {
+  const JobResult job =
+      run_ranks_of("lost_message", {"CUDA_EMULATOR_MISSING=", "FLOW_TIMEOUT_S=2"});
+
+  EXPECT_NE(job.exit_code, 0) << job.output;
+  EXPECT_NE(job.output.find("received nothing for 2 s"), std::string::npos) << job.output;
+  EXPECT_NE(job.output.find("comm::"), std::string::npos) << job.output;
+  EXPECT_LT(job.seconds, 60);
+  expect_nothing_remains(job);
+}
+
+TEST(CudaProcesses, EndWhenNcclFailsInAMessage) {
+  const JobResult job = run_ranks_of("message_failure", {"CUDA_EMULATOR_MISSING="});
+
+  EXPECT_NE(job.exit_code, 0) << job.output;
+  EXPECT_NE(job.output.find("NCCL failed: system error"), std::string::npos) << job.output;
+  EXPECT_LT(job.seconds, 60);
+  expect_nothing_remains(job);
+}
+
 // Rank 0 would wait forever for the data of rank 1.
 TEST(CudaProcesses, EndWhenNcclFailsOnOne) {
   const JobResult job = run_ranks_of("failure", {"CUDA_EMULATOR_MISSING="});

@@ -1,5 +1,6 @@
 // What ranks of emulated devices pass to each other, next to the same in host memory:
 // rank_devices CASE. Rank 0 prints "rank 0: same, with NCCL" or what differs.
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -10,6 +11,7 @@
 #include <flow/flow.h>
 
 #include "tests/support/cuda_emulator/library_hooks.h"
+#include "tests/support/stage_list.h"
 
 namespace {
 
@@ -88,6 +90,191 @@ bool run_on_one_device() {
   return run_collectives();
 }
 
+Tensor filled(int64_t size, double value, const char* device = "cuda") {
+  return flow::full({size}, value, {.dtype = flow::float32, .device = device});
+}
+
+bool has(const Tensor& x, double value) {
+  return values(x) == std::vector<double>(static_cast<size_t>(x.numel()), value);
+}
+
+// Notes the names of checks that fail.
+class Checks {
+ public:
+  void expect(bool holds, const std::string& name) {
+    if (!holds) failed_.push_back(name);
+  }
+
+  bool report() const { return ::report(failed_); }
+
+ private:
+  std::vector<std::string> failed_;
+};
+
+constexpr int64_t kSmall = 40;      // buffered
+constexpr int64_t kLarge = 30'000;  // not buffered: 120 KB
+
+// Both directions at once, and each rank waits for its send first.
+void exchange(Checks& checks, int64_t size) {
+  const Tensor x = filled(size, static_cast<double>(me()) + 1);
+  const Tensor received = filled(size, 0);
+  comm::Work sending = comm::isend(x, 1 - me());
+  comm::Work receiving = comm::irecv(received, 1 - me());
+  sending.wait();
+  x.fill_(7);
+  receiving.wait();
+  checks.expect(has(received + 1, static_cast<double>(3 - me())), "exchange");
+}
+
+// Messages of a tag come in order; the rank may ask for another tag first.
+void match_by_tag(Checks& checks, int64_t size) {
+  const std::vector<std::pair<int64_t, double>> sent = {{1, 10}, {1, 11}, {2, 20}};
+  if (me() == 0) {
+    std::vector<comm::Work> works;
+    for (const auto& [tag, value] : sent)
+      works.push_back(comm::isend(filled(size, value), 1, {.tag = tag}));
+    for (comm::Work& work : works)
+      work.wait();
+    return;
+  }
+  for (const size_t i : {2, 0, 1}) {
+    const Tensor received = filled(size, 0);
+    comm::recv(received, 0, {.tag = sent[i].first});
+    checks.expect(has(received, sent[i].second), "tag");
+  }
+}
+
+// A receive that was posted for one tag leaves messages of another one alone.
+void post_other_tag_first(Checks& checks, int64_t size) {
+  if (me() == 0) {
+    comm::barrier();
+    comm::send(filled(size, 5), 1, {.tag = 5});
+    comm::send(filled(size, 4), 1, {.tag = 4});
+    return;
+  }
+  const Tensor fourth = filled(size, 0);
+  const Tensor fifth = filled(size, 0);
+  comm::Work of_fourth = comm::irecv(fourth, 0, {.tag = 4});
+  comm::Work of_fifth = comm::irecv(fifth, 0, {.tag = 5});
+  comm::barrier();
+  of_fourth.wait();
+  of_fifth.wait();
+  checks.expect(has(fourth, 4) && has(fifth, 5), "posted tag");
+}
+
+// A message makes progress while its sender is in another call.
+void progress_in_other_calls(Checks& checks) {
+  if (me() == 0) {
+    comm::Work sending = comm::isend(filled(kLarge, 3), 1);
+    comm::barrier();
+    sending.wait();
+    return;
+  }
+  const Tensor received = filled(kLarge, 0);
+  comm::recv(received, 0);
+  comm::barrier();
+  checks.expect(has(received, 3), "progress");
+}
+
+void mix_host_and_devices(Checks& checks, int64_t size) {
+  for (const int64_t on_device : {0, 1}) {
+    const Tensor x = filled(size, 3, me() == on_device ? "cuda" : "cpu");
+    if (me() == 0) {
+      comm::send(x + 1, 1);
+    } else {
+      comm::recv(x, 0);
+      checks.expect(has(x, 4), "host memory");
+    }
+  }
+}
+
+bool run_messages() {
+  Checks checks;
+  for (const int64_t size : {kSmall, kLarge}) {
+    exchange(checks, size);
+    match_by_tag(checks, size);
+    post_other_tag_first(checks, size);
+    mix_host_and_devices(checks, size);
+  }
+  progress_in_other_calls(checks);
+  const Tensor received = filled(kSmall, 0);
+  comm::send(filled(kSmall, static_cast<double>(me())), 1 - me());  // both send first
+  comm::recv(received, 1 - me());
+  checks.expect(has(received, static_cast<double>(1 - me())), "both send first");
+  comm::barrier();
+  return checks.report();
+}
+
+bool run_messages_on_one_device() {
+  flow::cuda::set_device(0);
+  return run_messages();
+}
+
+struct TwoStages : flow::nn::Graph<TwoStages> {
+  flow::StageList model;
+
+  TwoStages(const flow::StageList& m, flow::optim::Optimizer& optimizer) : model(m) {
+    add_optimizer(optimizer);
+    config().set_micro_batches(2);
+  }
+
+  Tensor build(const Tensor& x, const Tensor& weights) {
+    const Tensor loss = sum(model(x) * weights);
+    loss.backward();
+    return loss;
+  }
+};
+
+// The losses of a training whose stages are on ranks 0 and 1; empty on rank 0.
+std::vector<double> train_in_stages(const char* device) {
+  namespace nn = flow::nn;
+  flow::manual_seed(4);
+  flow::StageList model(2, [] { return nn::Sequential(nn::Linear(6, 6), nn::Linear(6, 6)); });
+  model.to(device);
+  const flow::Placement first(device, {0});
+  const flow::Placement last(device, {1});
+  model.place({first, last});
+  flow::optim::SGD sgd(model.parameters(), {.lr = 0.1});
+  TwoStages graph(model, sgd);
+  std::vector<double> losses;
+  for (int step = 0; step < 3; ++step) {
+    const Tensor x =
+        flow::full({8, 6}, 0.1 * (step + 1),
+                   {.dtype = flow::float32, .placement = first, .sbp = sbp::broadcast});
+    const Tensor weights = flow::ones({8, 6}, {.placement = last, .sbp = sbp::broadcast});
+    const Tensor loss = graph(x, weights);
+    if (me() == 1) losses.push_back(loss.to_local().item());
+  }
+  return losses;
+}
+
+bool run_pipeline() {
+  Checks checks;
+  const std::vector<double> expected = train_in_stages("cpu");
+  const std::vector<double> actual = train_in_stages("cuda");
+  for (size_t i = 0; i < expected.size(); ++i) {
+    checks.expect(std::abs(actual[i] - expected[i]) <= 1e-4 + 1e-4 * std::abs(expected[i]),
+                  flow::str(actual[i], " instead of ", expected[i]));
+  }
+  return checks.report();
+}
+
+// Rank 1 never receives.
+bool run_lost_message() {
+  if (me() == 0) comm::send(filled(kLarge, 1), 1, {.tag = 3});
+  if (me() == 1) comm::recv(filled(kLarge, 1), 0, {.tag = 4});
+  return report({});
+}
+
+// NCCL fails on rank 0, which sends.
+bool run_message_failure() {
+  comm::barrier();
+  cuda_emulator::fail_nccl_of(0);
+  if (me() == 0) comm::send(filled(kLarge, 1), 1);
+  if (me() == 1) comm::recv(filled(kLarge, 1), 0);
+  return report({});
+}
+
 // NCCL fails on rank 1, so rank 0 would wait forever.
 bool run_failure() {
   const Tensor x = flow::ones({3}, {.device = "cuda"});
@@ -102,10 +289,16 @@ bool run_failure() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, bool (*)()> cases = {{"collectives", run_collectives},
-                                                   {"sums", run_sums},
-                                                   {"one_device", run_on_one_device},
-                                                   {"failure", run_failure}};
+  const std::map<std::string, bool (*)()> cases = {
+      {"collectives", run_collectives},
+      {"sums", run_sums},
+      {"one_device", run_on_one_device},
+      {"messages", run_messages},
+      {"messages_one_device", run_messages_on_one_device},
+      {"pipeline", run_pipeline},
+      {"lost_message", run_lost_message},
+      {"message_failure", run_message_failure},
+      {"failure", run_failure}};
   const auto found = argc == 2 ? cases.find(argv[1]) : cases.end();
   if (found == cases.end()) return 64;
   return found->second() ? 0 : 1;

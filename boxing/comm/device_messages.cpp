@@ -1,0 +1,241 @@
+#include "boxing/comm/device_messages.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <optional>
+
+#include "boxing/comm/failure.h"
+#include "core/context.h"
+#include "core/device/device_memory.h"
+#include "core/error.h"
+
+namespace flow::boxing {
+
+namespace {
+
+// What a clearance asks for.
+constexpr int64_t kByNccl = 1;
+constexpr int64_t kThroughHost = 0;
+
+}  // namespace
+
+DeviceMessages::DeviceMessages(ProcessWorld& world, RankContext* context, uint64_t group,
+                               std::vector<int64_t> ranks)
+    : world_(world),
+      context_(context),
+      group_(group),
+      ranks_(std::move(ranks)),
+      peers_(ranks_.size()) {}
+
+// The connections end before the memory that they read.
+DeviceMessages::~DeviceMessages() {
+  for (Peer& other : peers_) {
+    other.out.reset();
+    other.in.reset();
+  }
+}
+
+// Asking for the UUID takes CUDA a long time.
+const NcclOffer& DeviceMessages::own_offer() {
+  if (!own_offer_) own_offer_ = nccl_offer(*context_);
+  return *own_offer_;
+}
+
+void DeviceMessages::fail(const std::string& reason) {
+  const int64_t own = world_.identity().rank;
+  world_.fail_locked(
+      {.rank = own, .message = str("[communicator] a message of rank ", own, ": ", reason)});
+}
+
+template <class Work>
+bool DeviceMessages::guarded(const Work& work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    fail(error.what());
+    return false;
+  }
+}
+
+void DeviceMessages::tell(int64_t member, ControlHead::Kind kind, int64_t number, int64_t bytes,
+                          std::span<const std::byte> body) {
+  const ControlHead head{
+      .kind = kind, .group = group_, .step = static_cast<uint64_t>(number), .bytes = bytes};
+  world_.post(rank_of(member), head, body);
+}
+
+// ---------------------------------------------------------------- sends
+
+std::shared_ptr<DeviceSend> DeviceMessages::prepare(const void* source, int64_t bytes) {
+  auto send = std::make_shared<DeviceSend>();
+  send->bytes = bytes;
+  bool is_buffered = false;
+  if (bytes <= Communicator::kBufferedBytes) {
+    const auto lock = world_.lock();
+    while (!leaving_.empty() && is_reached(*leaving_.front().second)) {
+      buffered_bytes_ -= leaving_.front().first->bytes();
+      leaving_.pop_front();
+    }
+    is_buffered = buffered_bytes_ + bytes <= Communicator::kMostBufferedBytes;
+    if (is_buffered) buffered_bytes_ += bytes;
+  }
+  auto* data = static_cast<std::byte*>(const_cast<void*>(source));
+  if (is_buffered) {
+    const auto size = static_cast<size_t>(bytes);
+    send->buffer = allocate_storage(*context_, DeviceType::kCuda, size);
+    copy_bytes(*context_, send->buffer->data(), DeviceType::kCuda, data, DeviceType::kCuda, size);
+    data = send->buffer->data();
+  }
+  send->data = {data, queued_work(*context_)};
+  return send;
+}
+
+NcclOffer DeviceMessages::announce(int64_t member, const Outgoing& send) {
+  Peer& other = peer(member);
+  send->number = ++other.num_announced;
+  send->bulk_tag = world_.next_bulk_tag();
+  other.announced.emplace(send->number, send);
+  world_.keep_advancing(group_);
+  return own_offer();
+}
+
+void DeviceMessages::forget(int64_t member, const DeviceSend& send) {
+  Peer& other = peer(member);
+  if (other.announced.erase(send.number) == 0) return;
+  const bool is_queued = other.is_sending && other.cleared.front().get() == &send;
+  if (is_queued) return fail("it was dropped while it was sent");
+  std::erase_if(other.cleared, [&](const Outgoing& one) { return one.get() == &send; });
+}
+
+// The host waits for the work before the message. No rank has to do anything for this work to end.
+void DeviceMessages::send_through_host(int64_t member, DeviceSend& send) {
+  send.host = allocate_staging(*context_, static_cast<size_t>(send.bytes));
+  copy_after(*context_, {.data = send.host->data()}, send.data, send.bytes);
+  send.bulk = world_.send(rank_of(member), send.bulk_tag, send.host->data(), send.bytes);
+}
+
+bool DeviceMessages::advance_sends(int64_t member) {
+  Peer& other = peer(member);
+  bool has_moved = false;
+  for (auto it = other.announced.begin(); it != other.announced.end();) {
+    DeviceSend& send = *it->second;
+    const bool is_over = send.bulk != nullptr && send.bulk->is_done();
+    if (is_over) {
+      send.bulk.reset();
+      send.is_done = true;
+      if (send.buffer) buffered_bytes_ -= send.bytes;
+    }
+    it = is_over ? other.announced.erase(it) : std::next(it);
+    has_moved |= is_over;
+  }
+  while (!other.cleared.empty() && other.out != nullptr && other.out->is_idle()) {
+    DeviceSend& send = *other.cleared.front();
+    has_moved = true;
+    if (!std::exchange(other.is_sending, true)) {
+      other.out->send(send.data.data, send.bytes, *send.data.ready);
+      continue;
+    }
+    other.is_sending = false;
+    send.end = other.out->end();
+    send.is_done = true;
+    if (send.buffer) leaving_.emplace_back(send.buffer, send.end);
+    tell(member, ControlHead::Kind::kSent, send.number, send.bytes);
+    other.announced.erase(send.number);
+    other.cleared.pop_front();
+  }
+  return has_moved;
+}
+
+// ---------------------------------------------------------------- receives
+
+bool DeviceMessages::receive(int64_t member, int64_t number, const NcclOffer& offer,
+                             DeviceReceive& receive) {
+  Peer& other = peer(member);
+  if (other.in == nullptr && !other.is_refused) {
+    guarded([&] {
+      const std::optional<NcclInvitation> invitation =
+          can_connect(offer, own_offer()) ? invite() : std::nullopt;
+      other.is_refused = !invitation;
+      if (!invitation) return false;
+      other.in = make_nccl_link(*context_, *invitation, false);
+      tell(member, ControlHead::Kind::kLink, 0, 0, std::as_bytes(std::span(&*invitation, 1)));
+      return true;
+    });
+  }
+  if (other.in == nullptr) return false;
+  other.matched.emplace_back(number, &receive);
+  world_.keep_advancing(group_);
+  guarded([&] { return advance_receives(member); });
+  return true;
+}
+
+void DeviceMessages::ask_for_host(int64_t member, int64_t number) {
+  tell(member, ControlHead::Kind::kClear, number, kThroughHost);
+}
+
+void DeviceMessages::forget(int64_t member, const DeviceReceive& receive) {
+  Peer& other = peer(member);
+  const bool is_queued = other.is_receiving && other.matched.front().second == &receive;
+  const bool is_unsent =
+      std::erase_if(other.queued, [&](const auto& one) { return one.second == &receive; }) > 0;
+  if (is_queued || is_unsent) return fail("its receive was dropped before it ended");
+  std::erase_if(other.matched, [&](const Incoming& one) { return one.second == &receive; });
+}
+
+// A receive is told of when it is queued, not when NCCL has taken it: the first one of a direction
+// ends together with the first send.
+bool DeviceMessages::advance_receives(int64_t member) {
+  Peer& other = peer(member);
+  bool has_moved = false;
+  while (!other.matched.empty() && other.in->is_idle()) {
+    const auto [number, receive] = other.matched.front();
+    has_moved = true;
+    if (!std::exchange(other.is_receiving, true)) {
+      other.in->receive(receive->data.data, receive->bytes, *receive->data.ready);
+      other.queued[number] = receive;
+      tell(member, ControlHead::Kind::kClear, number, kByNccl);
+      continue;
+    }
+    other.is_receiving = false;
+    receive->end = other.in->end();
+    other.matched.pop_front();
+  }
+  return has_moved;
+}
+
+// ---------------------------------------------------------------- messages of the protocol
+
+void DeviceMessages::handle(int64_t member, const ControlMessage& message) {
+  Peer& other = peer(member);
+  const auto number = static_cast<int64_t>(message.head.step);
+  guarded([&] {
+    if (message.head.kind == ControlHead::Kind::kLink) {
+      NcclInvitation invitation;
+      std::memcpy(&invitation, message.body().data(), sizeof(invitation));
+      other.out = make_nccl_link(*context_, invitation, true);
+    } else if (message.head.kind == ControlHead::Kind::kSent) {
+      const auto found = other.queued.extract(number);
+      if (!found.empty()) found.mapped()->is_sent = true;
+    } else {
+      const auto found = other.announced.find(number);
+      if (found == other.announced.end()) return false;  // the caller got an error
+      if (message.head.bytes == kByNccl) {
+        other.cleared.push_back(found->second);
+      } else {
+        send_through_host(member, *found->second);
+      }
+    }
+    return advance_sends(member);
+  });
+}
+
+bool DeviceMessages::advance() {
+  bool has_moved = false;
+  for (int64_t member = 0; member < static_cast<int64_t>(peers_.size()); ++member) {
+    has_moved |= guarded([&] { return advance_sends(member) | advance_receives(member); });
+  }
+  return has_moved;
+}
+
+}  // namespace flow::boxing

@@ -1,0 +1,133 @@
+// The messages of a group of processes whose data is in the memory of CUDA devices.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "boxing/comm/device_copy.h"
+#include "boxing/comm/nccl_group.h"
+#include "boxing/comm/process_world.h"
+#include "core/storage.h"
+
+namespace flow::boxing {
+
+// A message that the rank sends. Guarded by the world's lock, as all below is.
+struct DeviceSend {
+  CopyEnd data;  // the caller's memory, or `buffer`
+  int64_t bytes = 0;
+  Ref<Storage> buffer = {};  // of a small message, on the device: its sender need not wait
+  int64_t number = 0;        // among those to the member; 0: the member has not been told of it
+  int32_t bulk_tag = 0;      // if it goes through host memory
+  Ref<Storage> host = {};
+  std::unique_ptr<Bulk> bulk = {};
+  DevicePointPtr end = {};  // null if it went through host memory
+  bool is_done = false;
+};
+
+// A receive of a message that comes by NCCL.
+struct DeviceReceive {
+  CopyEnd data;
+  int64_t bytes = 0;
+  DevicePointPtr end = {};
+  bool is_sent = false;  // the sender has queued its part
+
+  bool is_done() const { return end != nullptr && is_sent; }
+};
+
+// Messages match on the host, by tag, as those of host memory do (ProcessGroup). Then the receiver
+// decides how the data moves. Between ranks with a device each it goes by NCCL, on a communicator
+// and a stream for each direction between two ranks:
+//   the receiver queues its receive and tells the sender (kClear);
+//   the sender queues its send and tells the receiver (kSent).
+// So the messages of a direction have one order on both sides, whatever their tags are. A side
+// waits until both have queued: later work, of any rank, depends only on work that is queued on all
+// ranks that take part in it, and devices cannot wait for each other in a circle. The first message
+// of a direction connects the two (kLink). All this happens while any thread of the process is in a
+// function of the world, so a rank need not be in wait() for it.
+//
+// Otherwise the sender copies the data to pinned host memory and sends it from there.
+class DeviceMessages {
+ public:
+  // `context` is null for a rank without devices.
+  DeviceMessages(ProcessWorld& world, RankContext* context, uint64_t group,
+                 std::vector<int64_t> ranks);
+  ~DeviceMessages();
+  DeviceMessages(const DeviceMessages&) = delete;
+  DeviceMessages& operator=(const DeviceMessages&) = delete;
+
+  RankContext& context() const { return *context_; }
+
+  // Begins a message; a small one is copied to a buffer if there is room. Must be called without
+  // the world's lock, the following functions with it.
+  std::shared_ptr<DeviceSend> prepare(const void* source, int64_t bytes);
+
+  // Numbers a message for `member`. Returns what the member must know of the rank.
+  NcclOffer announce(int64_t member, const std::shared_ptr<DeviceSend>& send);
+  // The caller does not wait for it any more. If NCCL may still read its memory, the world fails.
+  void forget(int64_t member, const DeviceSend& send);
+
+  // Receives message `number` of a member by NCCL. False: the two ranks cannot.
+  bool receive(int64_t member, int64_t number, const NcclOffer& offer, DeviceReceive& receive);
+  // Asks for message `number` through host memory.
+  void ask_for_host(int64_t member, int64_t number);
+  // The same for a receive, whose memory NCCL may still write.
+  void forget(int64_t member, const DeviceReceive& receive);
+
+  // Handles kLink, kClear and kSent.
+  void handle(int64_t member, const ControlMessage& message);
+  // Queues what can be queued. Returns true if something was.
+  bool advance();
+
+ private:
+  using Outgoing = std::shared_ptr<DeviceSend>;
+  using Incoming = std::pair<int64_t, DeviceReceive*>;
+
+  struct Peer {
+    // To the member.
+    std::unique_ptr<NcclLink> out;
+    int64_t num_announced = 0;
+    std::map<int64_t, Outgoing> announced;  // by number; those that are not done
+    std::deque<Outgoing> cleared;           // the first one may be on its way
+    bool is_sending = false;
+    // From the member.
+    std::unique_ptr<NcclLink> in;
+    bool is_refused = false;       // the two cannot connect
+    std::deque<Incoming> matched;  // the first one may be on its way
+    bool is_receiving = false;
+    std::map<int64_t, DeviceReceive*> queued;  // by number: the sender may not have queued its part
+  };
+
+  Peer& peer(int64_t member) { return peers_[static_cast<size_t>(member)]; }
+
+  int64_t rank_of(int64_t member) const { return ranks_[static_cast<size_t>(member)]; }
+
+  void tell(int64_t member, ControlHead::Kind kind, int64_t number, int64_t bytes,
+            std::span<const std::byte> body = {});
+  void send_through_host(int64_t member, DeviceSend& send);
+  bool advance_sends(int64_t member);
+  bool advance_receives(int64_t member);
+  const NcclOffer& own_offer();
+  void fail(const std::string& reason);
+  // Calls `work`; an exception fails the world.
+  template <class Work>
+  bool guarded(const Work& work);
+
+  ProcessWorld& world_;
+  RankContext* context_;
+  uint64_t group_;
+  std::vector<int64_t> ranks_;
+  std::vector<Peer> peers_;
+  std::optional<NcclOffer> own_offer_;
+  // Buffers that queued sends read, and the bytes of all buffers.
+  std::deque<std::pair<Ref<Storage>, DevicePointPtr>> leaving_;
+  int64_t buffered_bytes_ = 0;
+};
+
+}  // namespace flow::boxing

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "boxing/comm/ipc_communicator.h"
 #include "core/context.h"
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
@@ -138,7 +139,11 @@ DeviceCommunicator* device_communicator_for(RankContext& rank, Communicator& gro
     if (known != all.by_group.end()) return known->second.get();
   }
   std::unique_ptr<DeviceCommunicator> made;
-  if (use_one_device(rank, group, what)) made = std::make_unique<PointersAndEvents>(rank, group);
+  if (use_one_device(rank, group, what)) {
+    made = std::make_unique<PointersAndEvents>(rank, group);
+  } else {
+    made = make_ipc_communicator(rank, group, what);
+  }
   const std::lock_guard lock(all.mutex);
   return all.by_group.emplace(&group, std::move(made)).first->second.get();
 }

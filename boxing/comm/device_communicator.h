@@ -47,8 +47,8 @@ class DeviceCommunicator {
 inline constexpr int64_t kMostDeviceMembers = 64;
 
 // That of `group` on this rank; the rank keeps it. Collective over the group at its first call: all
-// members get one, or all get null, because they use several devices, are processes or are too
-// many.
+// members get one, or all get null, because they use several devices, cannot share memory or are
+// too many.
 DeviceCommunicator* device_communicator_for(RankContext& rank, Communicator& group,
                                             const Fingerprint& what);
 

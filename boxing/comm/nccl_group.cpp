@@ -1,6 +1,5 @@
 #include "boxing/comm/nccl_group.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <mutex>
@@ -14,6 +13,7 @@
 #include "boxing/comm/device_point.h"
 #include "boxing/comm/failure.h"
 #include "boxing/comm/failure_stops.h"
+#include "boxing/comm/gathered.h"
 #include "core/context.h"
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
@@ -310,20 +310,6 @@ class Link final : public NcclLink {
   Stream stream_;  // ends after the connection
   Connection connection_;
 };
-
-// Collective: what each member passes, in group order.
-template <class T>
-std::vector<T> gathered(Communicator& group, const T& own, const Fingerprint& what) {
-  std::vector<T> all(static_cast<size_t>(group.size()));
-  const std::vector<int64_t> bytes(all.size(), static_cast<int64_t>(sizeof(T)));
-  group.all_gather(&own, all.data(), bytes, what);
-  return all;
-}
-
-bool can_all(Communicator& group, bool can, const Fingerprint& what) {
-  const std::vector<char> all = gathered<char>(group, can ? 1 : 0, what);
-  return std::find(all.begin(), all.end(), 0) == all.end();
-}
 
 bool can_connect_all(const std::vector<NcclOffer>& offers) {
   for (size_t i = 0; i < offers.size(); ++i) {

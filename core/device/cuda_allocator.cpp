@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -96,6 +97,7 @@ DeviceAllocator::Block* DeviceAllocator::take_new(size_t size) {
   if (memory == nullptr && taken > size) memory = take_segment(taken = size);
   if (memory == nullptr) return nullptr;
   Block& block = add_block(static_cast<std::byte*>(memory), taken, size > kLargestSmall);
+  segments_[block.begin] = {.size = taken};
   split(block, size);
   return &block;
 }
@@ -223,6 +225,17 @@ void DeviceAllocator::reset_peak() {
   stats_.peak_bytes_in_use = stats_.bytes_in_use;
 }
 
+std::byte* DeviceAllocator::share_segment(const void* memory) {
+  const std::lock_guard lock(mutex_);
+  const auto* const byte = static_cast<const std::byte*>(memory);
+  const auto next = segments_.upper_bound(byte);
+  if (next == segments_.begin()) return nullptr;
+  auto& [begin, segment] = *std::prev(next);
+  if (byte >= begin + segment.size) return nullptr;
+  segment.is_shared = true;
+  return const_cast<std::byte*>(begin);
+}
+
 // The segments are taken out first, so that nothing can be queued that uses them while this waits.
 void DeviceAllocator::release_cached() {
   std::vector<void*> released;
@@ -232,12 +245,13 @@ void DeviceAllocator::release_cached() {
     for (FreeBlocks& blocks : free_) {
       for (auto it = blocks.begin(); it != blocks.end();) {
         Block& block = **it;
-        if (!block.is_segment()) {
+        if (!block.is_segment() || segments_[block.begin].is_shared) {
           ++it;
           continue;
         }
         it = blocks.erase(it);
         released.push_back(block.begin);
+        segments_.erase(block.begin);
         stats_.bytes_cached -= static_cast<int64_t>(block.size);
         remove_block(block);
       }

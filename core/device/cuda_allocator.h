@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -52,6 +53,9 @@ class DeviceAllocator {
   // up to 1 MiB more than was asked for.
   AllocatorStats stats() const;
   void reset_peak();
+  // The beginning of the segment to which `memory` belongs. It is kept for ever from now on,
+  // because other processes may have it open. Null: there is none, or nothing is cached.
+  std::byte* share_segment(const void* memory);
   // Returns the segments of which all is free to the device, after the work that used them.
   void release_cached();
   // Makes allocations fail that would raise bytes_in_use above `bytes`.
@@ -83,6 +87,11 @@ class DeviceAllocator {
     bool is_segment() const { return before == nullptr && after == nullptr; }
   };
 
+  struct Segment {
+    size_t size = 0;
+    bool is_shared = false;
+  };
+
   FreeBlocks& free_blocks(bool are_large) { return free_[are_large ? 1 : 0]; }
 
   Block& add_block(std::byte* begin, size_t size, bool is_large);
@@ -104,6 +113,7 @@ class DeviceAllocator {
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   std::unordered_map<void*, std::unique_ptr<Block>> blocks_;  // by their beginning
+  std::map<const std::byte*, Segment> segments_;              // by their beginning
   FreeBlocks free_[2];                                        // small, large
   AllocatorStats stats_;
   int64_t limit_ = INT64_MAX;

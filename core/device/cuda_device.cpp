@@ -179,6 +179,11 @@ bool RankDevice::is_on_communication_stream() {
   return queues_communication;
 }
 
+std::byte* RankDevice::share_allocation(const void* memory) {
+  std::byte* const begin = compute_.allocator.share_segment(memory);
+  return begin != nullptr ? begin : communication_.allocator.share_segment(memory);
+}
+
 AllocatorStats RankDevice::memory_stats() const {
   AllocatorStats sum = compute_.allocator.stats();
   const AllocatorStats other = communication_.allocator.stats();

@@ -78,6 +78,11 @@ class RankDevice {
     return here().ring;
   }
 
+  // The beginning of the allocation of the device to which `memory` of this rank belongs, which
+  // other processes may open from now on (cudaIpcGetMemHandle): it is not freed any more. Null: it
+  // cannot be shared.
+  std::byte* share_allocation(const void* memory);
+
   // Of the memory of all streams; peaks are added.
   AllocatorStats memory_stats() const;
   void reset_peak_memory();

@@ -366,6 +366,57 @@ TEST(CudaEmulator, MemoryRunsOutAtTheLimit) {
   EXPECT_EQ(cudaFree(block), cudaErrorInvalidValue);
 }
 
+// Handles that processes pass to each other; opening one needs a second process
+// (cuda_processes_test).
+TEST(CudaEmulator, HandlesAreOfWholeBlocksAndForOtherProcesses) {
+  cuda::rank_device(rank());
+  void* block = nullptr;
+  FLOW_CUDA_CALL(cudaMalloc(&block, 6000));
+  FLOW_CUDA_CALL(cudaMemsetAsync(block, 5, 6000, stream()));
+  FLOW_CUDA_CALL(cudaStreamSynchronize(stream()));
+  cudaIpcMemHandle_t handle;
+  EXPECT_EQ(cudaIpcGetMemHandle(&handle, static_cast<std::byte*>(block) + 4),
+            cudaErrorInvalidValue);
+  ASSERT_EQ(cudaIpcGetMemHandle(&handle, block), cudaSuccess);
+  void* opened = nullptr;
+  EXPECT_EQ(cudaIpcOpenMemHandle(&opened, handle, cudaIpcMemLazyEnablePeerAccess),
+            cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaIpcCloseMemHandle(block), cudaErrorInvalidValue);
+  std::vector<char> values(6000);
+  FLOW_CUDA_CALL(
+      cudaMemcpyAsync(values.data(), block, values.size(), cudaMemcpyDeviceToHost, stream()));
+  EXPECT_EQ(values, std::vector<char>(6000, 5));
+  EXPECT_EQ(cudaFree(block), cudaSuccess);
+
+  cudaEvent_t event = nullptr;
+  EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventInterprocess), cudaErrorInvalidValue);
+  ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+  cudaIpcEventHandle_t event_handle;
+  EXPECT_EQ(cudaIpcGetEventHandle(&event_handle, event), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+}
+
+// Other processes may have it open, which CUDA's cudaFree does not find out.
+TEST(CudaEmulator, MemoryThatProcessesShareIsNotFreed) {
+  cuda::RankDevice& device = cuda::rank_device(rank());
+  cuda::empty_cache();
+  Tensor x = ones({3 << 20}, {.device = "cuda"});
+  const auto* const inside = x.impl().data() + 100;
+  const std::byte* const begin = device.share_allocation(inside);
+  const char* const cache = std::getenv("FLOW_CUDA_CACHE");
+  if (cache != nullptr && std::string_view(cache) == "0") {
+    EXPECT_EQ(begin, nullptr);
+    return;
+  }
+  ASSERT_NE(begin, nullptr);
+  EXPECT_LE(begin, inside);
+  x = {};
+  cuda::empty_cache();
+  EXPECT_GE(cuda::memory_stats().bytes_cached, 12 << 20);
+  int on_host = 0;
+  EXPECT_EQ(device.share_allocation(&on_host), nullptr);
+}
+
 }  // namespace
 
 }  // namespace flow

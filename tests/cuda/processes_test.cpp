@@ -37,8 +37,34 @@ TEST(CudaProcesses, ExchangeWithoutNccl) {
                "same, without NCCL");
 }
 
-TEST(CudaProcesses, OfOneDeviceDoNotUseNccl) {
-  expect_lines(run_ranks_of("one_device", {"CUDA_EMULATOR_MISSING="}), "same, without NCCL");
+TEST(CudaProcesses, OfOneDeviceReadEachOthersMemory) {
+  expect_lines(run_ranks_of("one_device", {"CUDA_EMULATOR_MISSING=", "FLOW_CUDA_CACHE=1"}),
+               "same, without NCCL, by pointers");
+}
+
+// As in containers that are kept apart, and for slices of a GPU.
+TEST(CudaProcesses, OfOneDeviceUseHostMemoryWhereTheyCannotShare) {
+  const JobResult job =
+      run_ranks_of("one_device", {"CUDA_EMULATOR_MISSING=", "CUDA_EMULATOR_IPC=0"});
+  expect_lines(job, "same, without NCCL");
+  EXPECT_EQ(job.output.find("by pointers"), std::string::npos) << job.output;
+}
+
+TEST(CudaProcesses, OfOneDeviceUseHostMemoryIfNothingIsCached) {
+  const JobResult job = run_ranks_of("one_device", {"CUDA_EMULATOR_MISSING=", "FLOW_CUDA_CACHE=0"});
+  expect_lines(job, "same, without NCCL");
+  EXPECT_EQ(job.output.find("by pointers"), std::string::npos) << job.output;
+}
+
+// Both ranks learn that they call different collectives.
+TEST(CudaProcesses, OfOneDeviceFindCallsThatDiffer) {
+  const JobResult job =
+      run_ranks_of("different_calls", {"CUDA_EMULATOR_MISSING=", "FLOW_CUDA_CACHE=1"});
+
+  EXPECT_NE(job.exit_code, 0) << job.output;
+  EXPECT_NE(job.output.find("ranks disagree"), std::string::npos) << job.output;
+  EXPECT_LT(job.seconds, 60);
+  expect_nothing_remains(job);
 }
 
 TEST(CudaProcesses, SendMessagesByNccl) {

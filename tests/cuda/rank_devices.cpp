@@ -34,8 +34,9 @@ bool report(const std::vector<std::string>& differing) {
   for (const std::string& name : differing)
     text += ' ' + name;
   const bool has_used_nccl = cuda_emulator::library_calls().nccl > 0;
-  std::printf("rank %d: %s, with%s NCCL\n", static_cast<int>(me()), text.c_str(),
-              has_used_nccl ? "" : "out");
+  const bool has_shared = cuda_emulator::num_opened_blocks() > 0;
+  std::printf("rank %d: %s, with%s NCCL%s\n", static_cast<int>(me()), text.c_str(),
+              has_used_nccl ? "" : "out", has_shared ? ", by pointers" : "");
   std::fflush(stdout);
   return differing.empty();
 }
@@ -88,6 +89,14 @@ bool run_sums() {
 bool run_on_one_device() {
   flow::cuda::set_device(0);
   return run_collectives();
+}
+
+bool run_different_calls() {
+  flow::cuda::set_device(0);
+  const Tensor x = flow::ones({300}, {.device = "cuda"});
+  static_cast<void>(comm::all_reduce(x));
+  static_cast<void>(me() == 0 ? comm::all_reduce(x) : comm::broadcast(x, 0));
+  return report({});
 }
 
 Tensor filled(int64_t size, double value, const char* device = "cuda") {
@@ -293,6 +302,7 @@ int main(int argc, char** argv) {
       {"collectives", run_collectives},
       {"sums", run_sums},
       {"one_device", run_on_one_device},
+      {"different_calls", run_different_calls},
       {"messages", run_messages},
       {"messages_one_device", run_messages_on_one_device},
       {"pipeline", run_pipeline},

@@ -10,16 +10,19 @@
 #include <map>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "emulated_device.h"
 #include "emulated_library.h"
+#include "library_hooks.h"
+#include "shared_pages.h"
 
 namespace cuda_emulator {
 
 namespace {
 
 constexpr size_t kReserved = size_t{32} << 30;  // addresses of each device, not memory
-constexpr size_t kAlignment = 512;
+constexpr size_t kAlignment = 4096;             // so that processes can share single blocks
 constexpr size_t kPage = 4096;
 // Protecting and opening memory takes a time for each page, so the pages are huge if possible.
 constexpr size_t kHugePage = size_t{2} << 20;
@@ -42,6 +45,9 @@ struct DeviceMemory {
   struct Block {
     size_t size;
     size_t bytes;  // that were asked for
+    // Of a block that processes share: its pages, behind which is how many others have it open.
+    PagesName pages = {};
+    int times_opened = 0;  // of a block of another process
   };
 
   std::map<size_t, Block> blocks;  // by offset
@@ -61,6 +67,22 @@ struct DeviceMemory {
 
   void protect(int access) const {
     if (high > 0) mprotect(base, round_up(high, kHugePage), access);
+  }
+
+  // Maps a block to pages that processes share, or with -1 to pages of its own.
+  bool map(size_t offset, size_t size, int file, int access) const {
+    const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+    return mmap(base + offset, size, access, kind | MAP_FIXED, file, 0) != MAP_FAILED;
+  }
+
+  // Returns a place between the blocks; kReserved: there is none.
+  size_t find_room(size_t size) const {
+    size_t offset = 0;
+    for (const auto& [begin, used] : blocks) {
+      if (begin - offset >= size) break;
+      offset = begin + used.size;
+    }
+    return offset + size > kReserved ? kReserved : offset;
   }
 
   // Gives the pages of a freed block back.
@@ -110,7 +132,35 @@ Memory& memory() {
 
 thread_local int current_device = 0;
 
+std::atomic<int64_t> opened_blocks = 0;
+
+// What a handle of a block says.
+struct SharedBlock {
+  PagesName pages;
+  int device;
+  size_t size;
+  size_t bytes;
+};
+
+// Adds to the number of other processes that have a shared block open, and returns it.
+int add_user(const DeviceMemory::Block& block, int change) {
+  void* const page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, block.pages.file,
+                          static_cast<off_t>(block.size));
+  if (page == MAP_FAILED) return 0;
+  const int users = std::atomic_ref(*static_cast<int*>(page)).fetch_add(change) + change;
+  munmap(page, kPage);
+  return users;
+}
+
+int num_users(const DeviceMemory::Block& block) {
+  return add_user(block, 0);
+}
+
 }  // namespace
+
+int64_t num_opened_blocks() {
+  return opened_blocks;
+}
 
 std::recursive_mutex& device_mutex() {
   return memory().mutex;
@@ -234,6 +284,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorNoDevice";
     case cudaErrorInvalidDevice:
       return "cudaErrorInvalidDevice";
+    case cudaErrorMapBufferObjectFailed:
+      return "cudaErrorMapBufferObjectFailed";
     case cudaErrorNoKernelImageForDevice:
       return "cudaErrorNoKernelImageForDevice";
     case cudaErrorInvalidResourceHandle:
@@ -302,12 +354,8 @@ cudaError_t cudaMalloc(void** block, size_t bytes) {
   if (own.base == nullptr || size > memory().limit || own.in_use > memory().limit - size) {
     return cudaErrorMemoryAllocation;
   }
-  size_t offset = 0;
-  for (const auto& [begin, used] : own.blocks) {
-    if (begin - offset >= size) break;
-    offset = begin + used.size;
-  }
-  if (offset + size > cuda_emulator::kReserved) return cudaErrorMemoryAllocation;
+  const size_t offset = own.find_room(size);
+  if (offset == cuda_emulator::kReserved) return cudaErrorMemoryAllocation;
   own.blocks[offset] = {size, bytes};
   own.in_use += size;
   own.high = std::max(own.high, offset + size);
@@ -328,13 +376,97 @@ cudaError_t cudaFree(void* block) {
   cuda_emulator::DeviceMemory& own = memory().of(device);
   const auto offset = static_cast<size_t>(static_cast<std::byte*>(block) - own.base);
   const auto found = own.blocks.find(offset);
-  if (found == own.blocks.end()) return cudaErrorInvalidValue;
+  if (found == own.blocks.end() || found->second.times_opened > 0) return cudaErrorInvalidValue;
   const cuda_emulator::AccessWindow window(memory().open | cuda_emulator::only_device(device));
-  const bool is_intact = own.has_guards(offset, found->second);
-  own.in_use -= found->second.size;
-  own.free_pages(offset, offset + found->second.size);
+  const cuda_emulator::DeviceMemory::Block freed = found->second;
+  const bool is_intact = own.has_guards(offset, freed);
+  own.in_use -= freed.size;
   own.blocks.erase(found);
+  if (freed.pages.file >= 0) {
+    if (cuda_emulator::num_users(freed) != 0)
+      cuda_emulator::report_mistake("cudaFree: another process has the block open");
+    own.map(offset, freed.size, -1, PROT_READ | PROT_WRITE);
+    close(freed.pages.file);
+  } else {
+    own.free_pages(offset, offset + freed.size);
+  }
   return earlier == cudaSuccess && !is_intact ? cudaErrorIllegalAddress : earlier;
+}
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* block) {
+  const int device = cuda_emulator::device_of(block);
+  if (device < 0) return cudaErrorInvalidValue;
+  const std::lock_guard lock(memory().mutex);
+  cuda_emulator::DeviceMemory& own = memory().of(device);
+  const auto offset = static_cast<size_t>(static_cast<std::byte*>(block) - own.base);
+  const auto found = own.blocks.find(offset);
+  // Only what cudaMalloc has returned has a handle.
+  if (found == own.blocks.end() || found->second.times_opened > 0) return cudaErrorInvalidValue;
+  cuda_emulator::DeviceMemory::Block& shared = found->second;
+  if (shared.pages.file < 0) {
+    const cuda_emulator::AccessWindow window(memory().open | cuda_emulator::only_device(device));
+    shared.pages = cuda_emulator::make_pages(shared.size + cuda_emulator::kPage);
+    if (shared.pages.file < 0) return cudaErrorMemoryAllocation;
+    const auto written = pwrite(shared.pages.file, block, shared.size, 0);
+    if (written != static_cast<ssize_t>(shared.size)) return cudaErrorMemoryAllocation;
+    own.map(offset, shared.size, shared.pages.file, PROT_READ | PROT_WRITE);
+  }
+  const cuda_emulator::SharedBlock named{shared.pages, device, shared.size, shared.bytes};
+  static_assert(sizeof(named) <= sizeof(handle->reserved));
+  std::memset(handle->reserved, 0, sizeof(handle->reserved));
+  std::memcpy(handle->reserved, &named, sizeof(named));
+  return cudaSuccess;
+}
+
+cudaError_t cudaIpcOpenMemHandle(void** block, cudaIpcMemHandle_t handle, unsigned flags) {
+  cuda_emulator::SharedBlock named;
+  std::memcpy(&named, handle.reserved, sizeof(named));
+  if (flags != cudaIpcMemLazyEnablePeerAccess) return cudaErrorInvalidValue;
+  if (named.pages.process == getpid()) return cudaErrorInvalidResourceHandle;
+  const char* const can_open = std::getenv("CUDA_EMULATOR_IPC");
+  if (can_open != nullptr && std::strcmp(can_open, "0") == 0) return cudaErrorMapBufferObjectFailed;
+  if (named.device != cuda_emulator::current_device) return cudaErrorInvalidDevice;
+  const std::lock_guard lock(memory().mutex);
+  cuda_emulator::DeviceMemory& own = memory().of(named.device);
+  for (auto& [offset, known] : own.blocks) {
+    if (known.times_opened == 0 || known.pages.process != named.pages.process ||
+        known.pages.serial != named.pages.serial) {
+      continue;
+    }
+    ++known.times_opened;
+    *block = own.base + offset;
+    return cudaSuccess;
+  }
+  const int file = cuda_emulator::open_pages(named.pages);
+  const size_t offset = own.find_room(named.size);
+  if (file < 0 || offset == cuda_emulator::kReserved) return cudaErrorMapBufferObjectFailed;
+  const bool is_open = (memory().open & cuda_emulator::only_device(named.device)) != 0;
+  own.map(offset, named.size, file, is_open ? PROT_READ | PROT_WRITE : PROT_NONE);
+  own.blocks[offset] = {
+      named.size, named.bytes, {named.pages.process, file, named.pages.serial}, 1};
+  own.high = std::max(own.high, offset + named.size);
+  cuda_emulator::add_user(own.blocks[offset], 1);
+  ++cuda_emulator::opened_blocks;
+  *block = own.base + offset;
+  return cudaSuccess;
+}
+
+cudaError_t cudaIpcCloseMemHandle(void* block) {
+  const int device = cuda_emulator::device_of(block);
+  if (device < 0) return cudaErrorInvalidValue;
+  const std::lock_guard lock(memory().mutex);
+  const cudaError_t earlier = cuda_emulator::synchronize(device);
+  cuda_emulator::DeviceMemory& own = memory().of(device);
+  const auto offset = static_cast<size_t>(static_cast<std::byte*>(block) - own.base);
+  const auto found = own.blocks.find(offset);
+  if (found == own.blocks.end() || found->second.times_opened == 0) return cudaErrorInvalidValue;
+  if (--found->second.times_opened > 0) return earlier;
+  cuda_emulator::add_user(found->second, -1);
+  const bool is_open = (memory().open & cuda_emulator::only_device(device)) != 0;
+  own.map(offset, found->second.size, -1, is_open ? PROT_READ | PROT_WRITE : PROT_NONE);
+  close(found->second.pages.file);
+  own.blocks.erase(found);
+  return earlier;
 }
 
 cudaError_t cudaMallocHost(void** block, size_t bytes) {

@@ -29,6 +29,9 @@ struct LibraryCalls {
 
 LibraryCalls library_calls();
 
+// Blocks of other processes that were opened since the start of the process.
+int64_t num_opened_blocks();
+
 // Launches of kernels since the start of the process, those of the libraries too.
 int64_t num_launches();
 

@@ -6,10 +6,16 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <thread>
 #include <vector>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "emulated_device.h"
+#include "emulated_library.h"
 #include "library_hooks.h"
+#include "shared_pages.h"
 
 namespace {
 
@@ -29,23 +35,59 @@ struct Mark {
 struct EmulatedStream {
   struct Work {
     std::function<void()> run;
-    cuda_emulator::DeviceSet devices;  // whose memory it may use
+    cuda_emulator::DeviceSet devices;     // whose memory it may use
+    std::function<bool()> is_ready = {};  // of a wait for another process
   };
 
   int device = 0;
   std::deque<Work> work;
+  std::shared_ptr<Mark> shown = {};  // the last one for which other processes may wait
+};
+
+// The recordings of an event that processes share: how many were made, and reached.
+struct SharedMarks {
+  std::atomic<int64_t> made;
+  std::atomic<int64_t> reached;
 };
 
 struct EmulatedEvent {
   int device = 0;
-  std::shared_ptr<Mark> mark;
+  std::shared_ptr<Mark> mark = {};
+  unsigned flags = 0;
+  cuda_emulator::PagesName pages = {};  // of `shared`
+  SharedMarks* shared = nullptr;
+  bool is_foreign = false;
 };
 
 namespace {
 
+// Null: the file cannot be mapped. It stays mapped, because queued work uses it.
+SharedMarks* shared_marks(int file) {
+  if (file < 0) return nullptr;
+  void* const page =
+      mmap(nullptr, sizeof(SharedMarks), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  return page == MAP_FAILED ? nullptr : static_cast<SharedMarks*>(page);
+}
+
 std::vector<cudaStream_t>& streams() {
-  static std::vector<cudaStream_t> all;
+  static auto& all = *new std::vector<cudaStream_t>;  // used until the process ends
   return all;
+}
+
+void advance_shown();
+
+// Waits until the stream's first work may run. Meanwhile other streams go on with what other
+// processes wait for.
+void wait_until_ready(cudaStream_t stream) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (stream->work.front().is_ready && !stream->work.front().is_ready()) {
+    if (std::chrono::steady_clock::now() > end) {
+      cuda_emulator::report_mistake("a stream waits for an event that no process reaches");
+      return;
+    }
+    advance_shown();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
 }
 
 // Runs the stream's work until `is_enough` returns true. Requires device_mutex().
@@ -54,6 +96,8 @@ void run(cudaStream_t stream, const Predicate& is_enough) {
   if (stream->work.empty() || is_enough()) return;
   const cuda_emulator::AccessWindow window(cuda_emulator::only_device(stream->device));
   while (!stream->work.empty() && !is_enough()) {
+    wait_until_ready(stream);
+    if (stream->work.empty()) return;
     const EmulatedStream::Work next = std::move(stream->work.front());
     stream->work.pop_front();
     const cuda_emulator::AccessWindow its_window(next.devices);
@@ -67,6 +111,35 @@ void run_all(cudaStream_t stream) {
 
 void run_to(const std::shared_ptr<Mark>& mark) {
   if (mark != nullptr) run(mark->stream, [&] { return mark->is_reached; });
+}
+
+// Runs what other processes wait for, as far as it is ready. Requires device_mutex().
+void advance_shown() {
+  for (size_t i = 0; i < streams().size(); ++i) {
+    const cudaStream_t stream = streams()[i];
+    if (stream->shown == nullptr) continue;
+    run(stream, [stream] {
+      return stream->shown->is_reached ||
+             (stream->work.front().is_ready && !stream->work.front().is_ready());
+    });
+    if (stream->shown->is_reached) stream->shown = nullptr;
+  }
+}
+
+// Other processes wait for recorded events, so the streams of this one run after a while, whether
+// this process waits for them or not.
+void keep_advancing_shown() {
+  static const bool runs = [] {
+    std::thread([] {
+      for (;;) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        const std::lock_guard lock(cuda_emulator::device_mutex());
+        advance_shown();
+      }
+    }).detach();
+    return true;
+  }();
+  static_cast<void>(runs);
 }
 
 // flow queues nothing on the default stream.
@@ -129,16 +202,55 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
+  if (event->is_foreign) {
+    const std::lock_guard lock(cuda_emulator::device_mutex());
+    const int64_t number = event->shared->made;
+    stream->work.push_back(
+        {[] {}, 0, [shared = event->shared, number] { return shared->reached >= number; }});
+    return cuda_emulator::take_failure();
+  }
   return queue(stream, 0, [mark = event->mark] { run_to(mark); });
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
-  *event = new EmulatedEvent{cuda_emulator::current(), nullptr};
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  if ((flags & cudaEventInterprocess) != 0 && (flags & cudaEventDisableTiming) == 0)
+    return cudaErrorInvalidValue;
+  auto made = std::make_unique<EmulatedEvent>();
+  made->device = cuda_emulator::current();
+  made->flags = flags;
+  if ((flags & cudaEventInterprocess) != 0) {
+    made->pages = cuda_emulator::make_pages(sizeof(SharedMarks));
+    made->shared = shared_marks(made->pages.file);
+    if (made->shared == nullptr) return cudaErrorMemoryAllocation;
+  }
+  *event = made.release();
+  return cudaSuccess;
+}
+
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {
+  if ((event->flags & cudaEventInterprocess) == 0) return cudaErrorInvalidResourceHandle;
+  static_assert(sizeof(event->pages) <= sizeof(handle->reserved));
+  std::memset(handle->reserved, 0, sizeof(handle->reserved));
+  std::memcpy(handle->reserved, &event->pages, sizeof(event->pages));
+  return cudaSuccess;
+}
+
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle) {
+  auto opened = std::make_unique<EmulatedEvent>();
+  opened->device = cuda_emulator::current();
+  opened->is_foreign = true;
+  std::memcpy(&opened->pages, handle.reserved, sizeof(opened->pages));
+  if (opened->pages.process == getpid()) return cudaErrorInvalidResourceHandle;
+  opened->pages.file = cuda_emulator::open_pages(opened->pages);
+  opened->shared = shared_marks(opened->pages.file);
+  if (opened->shared == nullptr) return cudaErrorMapBufferObjectFailed;
+  *event = opened.release();
   return cudaSuccess;
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
+  if (event->shared != nullptr) close(event->pages.file);
   delete event;
   return cudaSuccess;
 }
@@ -148,9 +260,17 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   auto mark = std::make_shared<Mark>();
   mark->stream = stream;
   event->mark = mark;
-  return queue(stream, 0, [mark] {
+  const std::lock_guard lock(cuda_emulator::device_mutex());
+  SharedMarks* const shared = event->shared;
+  const int64_t number = shared == nullptr ? 0 : ++shared->made;
+  if (shared != nullptr) {
+    stream->shown = mark;
+    keep_advancing_shown();
+  }
+  return queue(stream, 0, [mark, shared, number] {
     mark->time = std::chrono::steady_clock::now();
     mark->is_reached = true;
+    if (shared != nullptr) shared->reached = number;
   });
 }
 

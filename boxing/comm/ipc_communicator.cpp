@@ -1,0 +1,237 @@
+#include "boxing/comm/ipc_communicator.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "boxing/comm/gathered.h"
+#include "core/context.h"
+#include "core/device/cuda_device.h"
+#include "core/device/cuda_error.h"
+#include "core/device/device_memory.h"
+#include "core/error.h"
+
+namespace flow::boxing {
+
+namespace {
+
+using MemoryHandle = std::array<char, sizeof(cudaIpcMemHandle_t)>;
+
+// A place in the memory of a member: its allocation and the distance from its beginning.
+struct Place {
+  MemoryHandle handle{};
+  int64_t offset = -1;  // -1: null
+};
+
+constexpr size_t kEvents = 4;
+
+using EventHandles = std::array<cudaIpcEventHandle_t, kEvents>;
+
+class Event {
+ public:
+  Event() = default;
+
+  ~Event() {
+    if (raw_ != nullptr) cuda::warn_if_failed(cudaEventDestroy(raw_), "cudaEventDestroy");
+  }
+
+  Event(Event&& other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
+
+  Event& operator=(Event&& other) noexcept {
+    std::swap(raw_, other.raw_);
+    return *this;
+  }
+
+  cudaEvent_t get() const { return raw_; }
+
+  cudaEvent_t* out() { return &raw_; }
+
+ private:
+  cudaEvent_t raw_ = nullptr;
+};
+
+class IpcCommunicator final : public DeviceCommunicator {
+ public:
+  IpcCommunicator(RankContext& rank, Communicator& group)
+      : device_(cuda::rank_device(rank)),
+        group_(group),
+        published_(static_cast<size_t>(group.size())),
+        counts_(published_.size()) {}
+
+  // Handles are closed before their owner may free the memory: it frees nothing that it shares.
+  ~IpcCommunicator() override {
+    device_.make_current();
+    cuda::warn_if_failed(cudaStreamSynchronize(device_.compute_stream()), "cudaStreamSynchronize");
+    cuda::warn_if_failed(cudaStreamSynchronize(device_.communication_stream()),
+                         "cudaStreamSynchronize");
+    for (const auto& [handle, begin] : opened_)
+      cuda::warn_if_failed(cudaIpcCloseMemHandle(begin), "cudaIpcCloseMemHandle");
+  }
+
+  // Collective. Shares `sample` for a trial. False: a member cannot open what another one shares.
+  bool connect(const std::byte* sample, const Fingerprint& what) {
+    device_.make_current();
+    EventHandles handles{};
+    bool can = true;
+    for (size_t i = 0; i < kEvents; ++i) {
+      can = can && succeeds(cudaEventCreateWithFlags(
+                       own_events_[i].out(), cudaEventDisableTiming | cudaEventInterprocess));
+      can = can && succeeds(cudaIpcGetEventHandle(&handles[i], own_events_[i].get()));
+    }
+    Place place;
+    can = can && find_place(sample, place);
+    if (!can_all(group_, can, what)) return false;
+    const auto all_handles = gathered(group_, handles, what);
+    const auto all_places = gathered(group_, place, what);
+    events_.resize(all_handles.size());
+    for (size_t i = 0; i < all_handles.size() && can; ++i) {
+      if (is_own(i)) continue;
+      for (size_t k = 0; k < kEvents && can; ++k)
+        can = succeeds(cudaIpcOpenEventHandle(events_[i][k].out(), all_handles[i][k]));
+      can = can && open_memory(all_places[i].handle) != nullptr;
+    }
+    return can_all(group_, can, what);
+  }
+
+  std::span<const Part> open(const Part& own, const Fingerprint& what) override {
+    meet(own, what);
+    return published_;
+  }
+
+  void close(const Fingerprint& what) override {
+    const size_t slot = record();
+    agree(what);
+    wait_for(slot);
+  }
+
+ private:
+  struct Note {
+    Place source;
+    Place target;
+    std::array<int64_t, kMostDeviceMembers> counts{};
+    bool has_counts = false;
+  };
+
+  bool is_own(size_t member) const { return static_cast<int64_t>(member) == group_.position(); }
+
+  static bool succeeds(cudaError_t result) {
+    if (result == cudaSuccess) return true;
+    static_cast<void>(cudaGetLastError());  // the group uses another way
+    return false;
+  }
+
+  // False: the memory cannot be shared.
+  bool find_place(const std::byte* memory, Place& place) {
+    if (memory == nullptr) return true;
+    std::byte* const begin = device_.share_allocation(memory);
+    if (begin == nullptr) return false;
+    auto& known = own_handles_[begin];
+    if (!known) {
+      cudaIpcMemHandle_t handle;
+      if (!succeeds(cudaIpcGetMemHandle(&handle, begin))) return false;
+      known.emplace();
+      std::memcpy(known->data(), &handle, known->size());
+    }
+    place = {*known, memory - begin};
+    return true;
+  }
+
+  // Null: CUDA refuses.
+  std::byte* open_memory(const MemoryHandle& handle) {
+    const auto known = opened_.find(handle);
+    if (known != opened_.end()) return known->second;
+    cudaIpcMemHandle_t raw;
+    std::memcpy(&raw, handle.data(), handle.size());
+    void* begin = nullptr;
+    if (!succeeds(cudaIpcOpenMemHandle(&begin, raw, cudaIpcMemLazyEnablePeerAccess)))
+      return nullptr;
+    return opened_[handle] = static_cast<std::byte*>(begin);
+  }
+
+  std::byte* found(const Place& place, const Fingerprint& what) {
+    if (place.offset < 0) return nullptr;
+    std::byte* const begin = open_memory(place.handle);
+    if (begin != nullptr) return begin + place.offset;
+    throw DistributedError(str("[", what.op, "] CUDA cannot open memory of another process"),
+                           what.site);
+  }
+
+  // An event is recorded again after four meetings. By then every member has passed it to its
+  // stream, because it comes to a meeting only after it has done so for the one before.
+  size_t record() {
+    device_.make_current();
+    const size_t slot = std::exchange(next_, (next_ + 1) % kEvents);
+    FLOW_CUDA_CALL(cudaEventRecord(own_events_[slot].get(), device_.stream()));
+    return slot;
+  }
+
+  // The members meet and compare their calls.
+  void agree(Fingerprint call) {
+    call.known_hash = call.hash();
+    group_.barrier(call);
+  }
+
+  void wait_for(size_t slot) {
+    for (size_t i = 0; i < events_.size(); ++i) {
+      if (!is_own(i))
+        FLOW_CUDA_CALL(cudaStreamWaitEvent(device_.stream(), events_[i][slot].get(), 0));
+    }
+  }
+
+  // Members that call different collectives get an error before they show their memory.
+  void meet(const Part& part, const Fingerprint& what) {
+    const size_t slot = record();
+    Note own;
+    if (!find_place(part.source, own.source) || !find_place(part.target, own.target))
+      throw InternalError("[communicator] memory of a device that cannot be shared");
+    if (part.counts != nullptr) {
+      std::copy_n(part.counts, published_.size(), own.counts.begin());
+      own.has_counts = true;
+    }
+    agree(what);
+    const std::vector<Note> notes = gathered(group_, own, what);
+    for (size_t i = 0; i < notes.size(); ++i) {
+      counts_[i] = notes[i].counts;
+      published_[i] = is_own(i) ? part
+                                : Part{.source = found(notes[i].source, what),
+                                       .target = found(notes[i].target, what)};
+      published_[i].counts = notes[i].has_counts ? counts_[i].data() : nullptr;
+    }
+    wait_for(slot);
+  }
+
+  cuda::RankDevice& device_;
+  Communicator& group_;
+  std::array<Event, kEvents> own_events_;
+  std::vector<std::array<Event, kEvents>> events_;  // of the members
+  size_t next_ = 0;
+  std::map<std::byte*, std::optional<MemoryHandle>> own_handles_;  // by the allocation
+  std::map<MemoryHandle, std::byte*> opened_;
+  std::vector<Part> published_;
+  std::vector<std::array<int64_t, kMostDeviceMembers>> counts_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceCommunicator> make_ipc_communicator(RankContext& rank, Communicator& group,
+                                                          const Fingerprint& what) {
+  if (group.shares_memory() || group.size() < 2 || group.size() > kMostDeviceMembers)
+    return nullptr;
+  cudaDeviceProp properties{};
+  FLOW_CUDA_CALL(cudaGetDeviceProperties(&properties, cuda::rank_device(rank).index()));
+  std::array<char, sizeof(properties.uuid.bytes)> uuid{};
+  std::memcpy(uuid.data(), properties.uuid.bytes, uuid.size());
+  const auto all = gathered(group, uuid, what);
+  if (std::any_of(all.begin(), all.end(), [&](const auto& other) { return other != uuid; }))
+    return nullptr;
+  const Ref<Storage> sample = allocate_storage(rank, DeviceType::kCuda, 1);
+  auto made = std::make_unique<IpcCommunicator>(rank, group);
+  if (!made->connect(sample->data(), what)) return nullptr;
+  return made;
+}
+
+}  // namespace flow::boxing

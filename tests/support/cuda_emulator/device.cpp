@@ -14,6 +14,7 @@
 
 #include "emulated_device.h"
 #include "emulated_library.h"
+#include "emulated_stream.h"
 #include "library_hooks.h"
 #include "shared_pages.h"
 
@@ -301,6 +302,16 @@ const char* cudaGetErrorName(cudaError_t error) {
     case cudaErrorLaunchFailure:
       return "cudaErrorLaunchFailure";
   }
+  // Not of the enumeration in cuda_runtime.h.
+  if (error == cudaErrorIllegalState) return "cudaErrorIllegalState";
+  if (error == cudaErrorStreamCaptureUnsupported) return "cudaErrorStreamCaptureUnsupported";
+  if (error == cudaErrorStreamCaptureInvalidated) return "cudaErrorStreamCaptureInvalidated";
+  if (error == cudaErrorStreamCaptureMerge) return "cudaErrorStreamCaptureMerge";
+  if (error == cudaErrorStreamCaptureUnmatched) return "cudaErrorStreamCaptureUnmatched";
+  if (error == cudaErrorStreamCaptureUnjoined) return "cudaErrorStreamCaptureUnjoined";
+  if (error == cudaErrorStreamCaptureIsolation) return "cudaErrorStreamCaptureIsolation";
+  if (error == cudaErrorCapturedEvent) return "cudaErrorCapturedEvent";
+  if (error == cudaErrorStreamCaptureWrongThread) return "cudaErrorStreamCaptureWrongThread";
   return "unknown";
 }
 
@@ -348,6 +359,9 @@ cudaError_t cudaMalloc(void** block, size_t bytes) {
   using cuda_emulator::kAlignment;
   const std::lock_guard lock(memory().mutex);
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
+  if (const cudaError_t refused = cuda_emulator::refuse_unsafe_call(); refused != cudaSuccess) {
+    return refused;
+  }
   const int device = cuda_emulator::current_device;
   cuda_emulator::DeviceMemory& own = memory().of(device);
   const size_t size = cuda_emulator::round_up(bytes + cuda_emulator::kGuardBytes, kAlignment);
@@ -372,6 +386,9 @@ cudaError_t cudaFree(void* block) {
   const int device = cuda_emulator::device_of(block);
   if (device < 0) return cudaErrorInvalidValue;
   const std::lock_guard lock(memory().mutex);
+  if (const cudaError_t refused = cuda_emulator::refuse_unsafe_call(); refused != cudaSuccess) {
+    return refused;
+  }
   const cudaError_t earlier = cuda_emulator::synchronize(device);
   cuda_emulator::DeviceMemory& own = memory().of(device);
   const auto offset = static_cast<size_t>(static_cast<std::byte*>(block) - own.base);
@@ -471,9 +488,12 @@ cudaError_t cudaIpcCloseMemHandle(void* block) {
 
 cudaError_t cudaMallocHost(void** block, size_t bytes) {
   const size_t size = cuda_emulator::round_up(std::max<size_t>(bytes, 1), cuda_emulator::kPage);
+  const std::lock_guard lock(memory().mutex);
+  if (const cudaError_t refused = cuda_emulator::refuse_unsafe_call(); refused != cudaSuccess) {
+    return refused;
+  }
   *block = std::aligned_alloc(cuda_emulator::kPage, size);
   if (*block == nullptr) return cudaErrorMemoryAllocation;
-  const std::lock_guard lock(memory().mutex);
   memory().pinned[*block] = size;
   return cudaSuccess;
 }
@@ -481,6 +501,9 @@ cudaError_t cudaMallocHost(void** block, size_t bytes) {
 cudaError_t cudaFreeHost(void* block) {
   const std::lock_guard lock(memory().mutex);
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
+  if (const cudaError_t refused = cuda_emulator::refuse_unsafe_call(); refused != cudaSuccess) {
+    return refused;
+  }
   if (memory().pinned.erase(block) == 0) return cudaErrorInvalidValue;
   std::free(block);
   return cudaSuccess;

@@ -32,8 +32,19 @@ LibraryCalls library_calls();
 // Blocks of other processes that were opened since the start of the process.
 int64_t num_opened_blocks();
 
-// Launches of kernels since the start of the process, those of the libraries too.
+// Launches of kernels since the start of the process, those of the libraries too. What is captured
+// is not launched, and what graphs launch is not counted.
 int64_t num_launches();
+
+// Calls that queued anything on a stream since the start of the process: a kernel, a copy, an
+// event, a wait for one, or a graph.
+int64_t num_queued();
+
+// Launches of graphs since the start of the process.
+int64_t num_graph_launches();
+
+// Graphs, executable ones too, that have not been destroyed.
+int64_t num_live_graphs();
 
 // Objects of the libraries (handles, descriptors) that have not been destroyed.
 int64_t live_library_objects();

@@ -4,62 +4,26 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "emulated_device.h"
 #include "emulated_library.h"
+#include "emulated_stream.h"
 #include "library_hooks.h"
-#include "shared_pages.h"
+
+namespace cuda_emulator {
 
 namespace {
 
 constexpr size_t kLongest = 256;
 
 std::atomic<int64_t> launches = 0;
-
-// One recording of an event.
-struct Mark {
-  cudaStream_t stream = nullptr;
-  bool is_reached = false;
-  std::chrono::steady_clock::time_point time;
-};
-
-}  // namespace
-
-struct EmulatedStream {
-  struct Work {
-    std::function<void()> run;
-    cuda_emulator::DeviceSet devices;     // whose memory it may use
-    std::function<bool()> is_ready = {};  // of a wait for another process
-  };
-
-  int device = 0;
-  std::deque<Work> work;
-  std::shared_ptr<Mark> shown = {};  // the last one for which other processes may wait
-};
-
-// The recordings of an event that processes share: how many were made, and reached.
-struct SharedMarks {
-  std::atomic<int64_t> made;
-  std::atomic<int64_t> reached;
-};
-
-struct EmulatedEvent {
-  int device = 0;
-  std::shared_ptr<Mark> mark = {};
-  unsigned flags = 0;
-  cuda_emulator::PagesName pages = {};  // of `shared`
-  SharedMarks* shared = nullptr;
-  bool is_foreign = false;
-};
-
-namespace {
+std::atomic<int64_t> queued = 0;
 
 // Null: the file cannot be mapped. It stays mapped, because queued work uses it.
 SharedMarks* shared_marks(int file) {
@@ -67,11 +31,6 @@ SharedMarks* shared_marks(int file) {
   void* const page =
       mmap(nullptr, sizeof(SharedMarks), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   return page == MAP_FAILED ? nullptr : static_cast<SharedMarks*>(page);
-}
-
-std::vector<cudaStream_t>& streams() {
-  static auto& all = *new std::vector<cudaStream_t>;  // used until the process ends
-  return all;
 }
 
 void advance_shown();
@@ -82,7 +41,7 @@ void wait_until_ready(cudaStream_t stream) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (stream->work.front().is_ready && !stream->work.front().is_ready()) {
     if (std::chrono::steady_clock::now() > end) {
-      cuda_emulator::report_mistake("a stream waits for an event that no process reaches");
+      report_mistake("a stream waits for an event that no process reaches");
       return;
     }
     advance_shown();
@@ -94,23 +53,19 @@ void wait_until_ready(cudaStream_t stream) {
 template <class Predicate>
 void run(cudaStream_t stream, const Predicate& is_enough) {
   if (stream->work.empty() || is_enough()) return;
-  const cuda_emulator::AccessWindow window(cuda_emulator::only_device(stream->device));
+  const AccessWindow window(only_device(stream->device));
   while (!stream->work.empty() && !is_enough()) {
     wait_until_ready(stream);
     if (stream->work.empty()) return;
-    const EmulatedStream::Work next = std::move(stream->work.front());
+    const Work next = std::move(stream->work.front());
     stream->work.pop_front();
-    const cuda_emulator::AccessWindow its_window(next.devices);
+    const AccessWindow its_window(next.devices);
     next.run();
   }
 }
 
 void run_all(cudaStream_t stream) {
   run(stream, [] { return false; });
-}
-
-void run_to(const std::shared_ptr<Mark>& mark) {
-  if (mark != nullptr) run(mark->stream, [&] { return mark->is_reached; });
 }
 
 // Runs what other processes wait for, as far as it is ready. Requires device_mutex().
@@ -133,7 +88,7 @@ void keep_advancing_shown() {
     std::thread([] {
       for (;;) {
         std::this_thread::sleep_for(std::chrono::milliseconds(3));
-        const std::lock_guard lock(cuda_emulator::device_mutex());
+        const std::lock_guard lock(device_mutex());
         advance_shown();
       }
     }).detach();
@@ -142,30 +97,57 @@ void keep_advancing_shown() {
   static_cast<void>(runs);
 }
 
-// flow queues nothing on the default stream.
-cudaError_t queue(cudaStream_t stream, cuda_emulator::DeviceSet devices,
-                  std::function<void()> work) {
-  if (stream == nullptr) return cudaErrorInvalidValue;
-  const std::lock_guard lock(cuda_emulator::device_mutex());
-  if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
-  stream->work.push_back({std::move(work), devices});
-  if (stream->work.size() > kLongest) run_all(stream);
-  return cuda_emulator::take_failure();
+// Nothing may wait for a stream that is captured, or ask how far it is.
+cudaError_t refuse_captured(cudaStream_t stream) {
+  if (stream == nullptr || stream->at.capture == nullptr) return cudaSuccess;
+  return invalidate(*stream->at.capture, cudaErrorStreamCaptureUnsupported);
+}
+
+cudaError_t refuse_captured(cudaEvent_t event) {
+  if (event->at.capture == nullptr) return cudaSuccess;
+  return invalidate(*event->at.capture, cudaErrorCapturedEvent);
 }
 
 }  // namespace
 
-cudaError_t cuda_emulator::enqueue(cudaStream_t stream, std::function<void()> work) {
-  if (stream != nullptr && stream->device != current()) return cudaErrorInvalidResourceHandle;
-  ++launches;
-  return queue(stream, stream == nullptr ? 0 : only_device(stream->device), std::move(work));
+std::vector<cudaStream_t>& streams() {
+  static auto& all = *new std::vector<cudaStream_t>;  // used until the process ends
+  return all;
 }
 
-int64_t cuda_emulator::num_launches() {
+void run_to(const std::shared_ptr<Mark>& mark) {
+  if (mark != nullptr) run(mark->stream, [&] { return mark->is_reached; });
+}
+
+// flow queues nothing on the default stream.
+cudaError_t queue(cudaStream_t stream, Work work) {
+  if (stream == nullptr) return cudaErrorInvalidValue;
+  const std::lock_guard lock(device_mutex());
+  if (failure_of_calls() != cudaSuccess) return failure_of_calls();
+  if (stream->at.capture != nullptr) return capture_work(stream->at, std::move(work));
+  ++queued;
+  stream->work.push_back(std::move(work));
+  if (stream->work.size() > kLongest) run_all(stream);
+  return take_failure();
+}
+
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
+  if (stream == nullptr) return cudaErrorInvalidValue;
+  if (stream->device != current()) return cudaErrorInvalidResourceHandle;
+  const std::lock_guard lock(device_mutex());
+  if (stream->at.capture == nullptr) ++launches;
+  return queue(stream, {std::move(work), only_device(stream->device)});
+}
+
+int64_t num_launches() {
   return launches;
 }
 
-cudaError_t cuda_emulator::synchronize(int device) {
+int64_t num_queued() {
+  return queued;
+}
+
+cudaError_t synchronize(int device) {
   const std::lock_guard lock(device_mutex());
   if (failure_of_calls() != cudaSuccess) return failure_of_calls();
   for (cudaStream_t stream : streams()) {
@@ -174,9 +156,21 @@ cudaError_t cuda_emulator::synchronize(int device) {
   return take_failure();
 }
 
+}  // namespace cuda_emulator
+
+using cuda_emulator::keep_advancing_shown;
+using cuda_emulator::Mark;
+using cuda_emulator::queue;
+using cuda_emulator::refuse_captured;
+using cuda_emulator::run_all;
+using cuda_emulator::run_to;
+using cuda_emulator::shared_marks;
+using cuda_emulator::SharedMarks;
+using cuda_emulator::streams;
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
   const std::lock_guard lock(cuda_emulator::device_mutex());
-  *stream = new EmulatedStream{cuda_emulator::current(), {}};
+  *stream = new EmulatedStream{.device = cuda_emulator::current()};
   streams().push_back(*stream);
   return cudaSuccess;
 }
@@ -184,6 +178,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const std::lock_guard lock(cuda_emulator::device_mutex());
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
+  if (const cudaError_t refused = refuse_captured(stream); refused != cudaSuccess) return refused;
   run_all(stream);
   std::erase(streams(), stream);
   delete stream;
@@ -193,23 +188,18 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const std::lock_guard lock(cuda_emulator::device_mutex());
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
+  if (const cudaError_t refused = refuse_captured(stream); refused != cudaSuccess) return refused;
   if (stream != nullptr) run_all(stream);
   return cuda_emulator::take_failure();
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  return cuda_emulator::synchronize(cuda_emulator::current());
-}
-
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
-  if (event->is_foreign) {
-    const std::lock_guard lock(cuda_emulator::device_mutex());
-    const int64_t number = event->shared->made;
-    stream->work.push_back(
-        {[] {}, 0, [shared = event->shared, number] { return shared->reached >= number; }});
-    return cuda_emulator::take_failure();
+  const std::lock_guard lock(cuda_emulator::device_mutex());
+  for (cudaStream_t stream : streams()) {
+    if (stream->device != cuda_emulator::current()) continue;
+    if (const cudaError_t refused = refuse_captured(stream); refused != cudaSuccess) return refused;
   }
-  return queue(stream, 0, [mark = event->mark] { run_to(mark); });
+  return cuda_emulator::synchronize(cuda_emulator::current());
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
@@ -257,30 +247,39 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (stream != nullptr && event->device != stream->device) return cudaErrorInvalidResourceHandle;
+  const std::lock_guard lock(cuda_emulator::device_mutex());
+  if (stream != nullptr && stream->at.capture != nullptr) {
+    if (!stream->at.capture->is_valid) return cudaErrorStreamCaptureInvalidated;
+    event->mark = nullptr;
+    event->at = stream->at;
+    return cudaSuccess;
+  }
   auto mark = std::make_shared<Mark>();
   mark->stream = stream;
   event->mark = mark;
-  const std::lock_guard lock(cuda_emulator::device_mutex());
+  event->at = {};
   SharedMarks* const shared = event->shared;
   const int64_t number = shared == nullptr ? 0 : ++shared->made;
   if (shared != nullptr) {
     stream->shown = mark;
     keep_advancing_shown();
   }
-  return queue(stream, 0, [mark, shared, number] {
-    mark->time = std::chrono::steady_clock::now();
-    mark->is_reached = true;
-    if (shared != nullptr) shared->reached = number;
-  });
+  return queue(stream, {[mark, shared, number] {
+                 mark->time = std::chrono::steady_clock::now();
+                 mark->is_reached = true;
+                 if (shared != nullptr) shared->reached = number;
+               }});
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::lock_guard lock(cuda_emulator::device_mutex());
+  if (const cudaError_t refused = refuse_captured(event); refused != cudaSuccess) return refused;
   return event->mark == nullptr || event->mark->is_reached ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const std::lock_guard lock(cuda_emulator::device_mutex());
+  if (const cudaError_t refused = refuse_captured(event); refused != cudaSuccess) return refused;
   run_to(event->mark);
   return cuda_emulator::take_failure();
 }
@@ -295,26 +294,26 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 }
 
 // Memory that is not pinned is read when the copy is queued and written before the call returns, as
-// the real runtime does through a staging buffer.
+// the real runtime does through a staging buffer; so such a copy cannot be captured.
 cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind /*kind*/,
                             cudaStream_t stream) {
   using cuda_emulator::is_device_memory;
   using cuda_emulator::is_pinned_memory;
   const std::lock_guard lock(cuda_emulator::device_mutex());
   const cuda_emulator::DeviceSet devices = cuda_emulator::devices_of(target, source);
-  if (!is_device_memory(source) && !is_pinned_memory(source)) {
-    const auto* first = static_cast<const std::byte*>(source);
-    auto copy = std::make_shared<std::vector<std::byte>>(first, first + bytes);
-    const cudaError_t queued =
-        queue(stream, devices, [target, copy, bytes] { std::memcpy(target, copy->data(), bytes); });
-    if (queued != cudaSuccess) return queued;
-  } else {
-    const cudaError_t queued =
-        queue(stream, devices, [target, source, bytes] { std::memmove(target, source, bytes); });
-    if (queued != cudaSuccess) return queued;
+  const bool is_read_now = !is_device_memory(source) && !is_pinned_memory(source);
+  const bool waits = !is_device_memory(target) && !is_pinned_memory(target);
+  if (is_read_now || waits) {
+    if (const cudaError_t refused = refuse_captured(stream); refused != cudaSuccess) return refused;
   }
-  if (!is_device_memory(target) && !is_pinned_memory(target)) return cudaStreamSynchronize(stream);
-  return cudaSuccess;
+  std::function<void()> copy = [target, source, bytes] { std::memmove(target, source, bytes); };
+  if (is_read_now) {
+    const auto* first = static_cast<const std::byte*>(source);
+    const auto read = std::make_shared<std::vector<std::byte>>(first, first + bytes);
+    copy = [target, read, bytes] { std::memcpy(target, read->data(), bytes); };
+  }
+  const cudaError_t result = queue(stream, {std::move(copy), devices});
+  return result == cudaSuccess && waits ? cudaStreamSynchronize(stream) : result;
 }
 
 cudaError_t cudaMemcpyPeerAsync(void* target, int target_device, const void* source,
@@ -327,6 +326,6 @@ cudaError_t cudaMemcpyPeerAsync(void* target, int target_device, const void* sou
 }
 
 cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
-  return queue(stream, cuda_emulator::devices_of(target, nullptr),
-               [target, value, bytes] { std::memset(target, value, bytes); });
+  return queue(stream, {[target, value, bytes] { std::memset(target, value, bytes); },
+                        cuda_emulator::devices_of(target, nullptr)});
 }

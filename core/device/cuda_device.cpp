@@ -222,6 +222,7 @@ void RankDevice::make_current() const {
 }
 
 void RankDevice::synchronize() const {
+  refuse_in_capture("the host waits for the device");
   FLOW_CUDA_CALL(cudaStreamSynchronize(compute_stream()));
   FLOW_CUDA_CALL(cudaStreamSynchronize(copy_));
   FLOW_CUDA_CALL(cudaStreamSynchronize(communication_.stream));

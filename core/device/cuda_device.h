@@ -13,7 +13,19 @@
 #include "core/device/joined_launch.h"
 #include "core/storage.h"
 
+namespace flow {
+class CaptureMemory;
+}
+
 namespace flow::cuda {
+
+// What the calling thread captures (core/device/device_graph.h): the stream and the memory of the
+// capture; null: it captures nothing.
+cudaStream_t captured_stream() noexcept;
+CaptureMemory* capture_memory() noexcept;
+// Throws Error if the calling thread captures, because a graph cannot contain `what`, such as "the
+// host waits for the device".
+void refuse_in_capture(const char* what);
 
 // An invalid value that a kernel found, such as an index out of range. Device code cannot throw: it
 // stores the first such value and skips it. The rank's next call that waits for the device throws.
@@ -52,12 +64,13 @@ class RankDevice {
 
   int index() const { return index_; }
 
-  // The stream on which the calling thread queues: the compute stream, or the communication stream
-  // in OnCommunicationStream. For work that is queued at once: what the thread has put off
-  // (JoinLaunches) is queued first.
+  // The stream on which the calling thread queues: the compute stream, the communication stream in
+  // OnCommunicationStream, or in a capture the one that is captured. For work that is queued at
+  // once: what the thread has put off (JoinLaunches) is queued first.
   cudaStream_t stream() const {
     queue_joined();
-    return here().stream;
+    const cudaStream_t captured = captured_stream();
+    return captured == nullptr ? here().stream : captured;
   }
 
   cudaStream_t compute_stream() const {
@@ -72,8 +85,10 @@ class RankDevice {
   // The memory of stream().
   DeviceAllocator& allocator() { return here().allocator; }
 
-  // Queues on stream(), after what the thread has put off.
+  // Queues on stream(), after what the thread has put off. Its pieces are used again, so captured
+  // work must not read them.
   PinnedRing& ring() {
+    refuse_in_capture("numbers are copied between the host and the device");
     queue_joined();
     return here().ring;
   }

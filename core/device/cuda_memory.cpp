@@ -9,6 +9,7 @@
 #include "core/context.h"
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
+#include "core/device/device_graph.h"
 #include "core/device/device_memory.h"
 #include "core/error.h"
 
@@ -92,6 +93,7 @@ void copy_within_devices(const cuda::RankDevice& own, void* target, const void* 
 }
 
 void copy_up(cuda::RankDevice& own, void* target, const void* source, size_t bytes) {
+  cuda::refuse_in_capture("the host writes device memory");
   // Pinned memory needs no way through the ring, but the caller may change it when this returns.
   if (bytes <= cuda::PinnedRing::kSlotBytes || !pinned_cache().has(source)) {
     return own.ring().upload(target, source, bytes);
@@ -101,6 +103,7 @@ void copy_up(cuda::RankDevice& own, void* target, const void* source, size_t byt
 }
 
 void copy_down(cuda::RankDevice& own, void* target, const void* source, size_t bytes) {
+  cuda::refuse_in_capture("the host reads device memory");
   if (pinned_cache().has(target)) {
     FLOW_CUDA_CALL(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, own.stream()));
     FLOW_CUDA_CALL(cudaStreamSynchronize(own.stream()));
@@ -114,6 +117,7 @@ void copy_down(cuda::RankDevice& own, void* target, const void* source, size_t b
 
 Ref<Storage> allocate_storage(RankContext& rank, DeviceType device, size_t bytes) {
   if (device == DeviceType::kCpu) return Storage::allocate(rank.allocator(), bytes);
+  if (CaptureMemory* const memory = cuda::capture_memory()) return memory->take(rank, bytes);
   cuda::DeviceAllocator& owner = cuda::rank_device(rank).allocator();
   void* block = owner.allocate(bytes);
   return Storage::wrap(
@@ -121,6 +125,7 @@ Ref<Storage> allocate_storage(RankContext& rank, DeviceType device, size_t bytes
 }
 
 Ref<Storage> allocate_staging(RankContext& rank, size_t bytes) {
+  cuda::refuse_in_capture("host memory takes part");
   cuda::rank_device(rank);  // creates the CUDA context to which pinned memory belongs
   const size_t size = PinnedCache::rounded(bytes);
   void* block = pinned_cache().allocate(size);

@@ -48,6 +48,10 @@ void queue_joined() {
   launch->launch();
 }
 
+void drop_joined() noexcept {
+  put_off_here.launch = nullptr;
+}
+
 void queue_joined_or_warn() noexcept {
   try {
     queue_joined();

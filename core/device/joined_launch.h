@@ -20,6 +20,9 @@ class JoinLaunches {
   JoinLaunches& operator=(const JoinLaunches&) = delete;
 };
 
+// Forgets what the calling thread has put off, after an error in a capture of it.
+void drop_joined() noexcept;
+
 // Queues what the calling thread has put off. Call it before another thread may queue work that
 // depends on it.
 void queue_joined();

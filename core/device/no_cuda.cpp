@@ -3,6 +3,7 @@
 
 #include "core/context.h"
 #include "core/device/cuda.h"
+#include "core/device/device_graph.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_time.h"
 #include "core/device/joined_launch.h"
@@ -44,6 +45,30 @@ void synchronize_device(RankContext& /*rank*/, DeviceType /*device*/) {}
 
 DeviceMark DeviceMark::now(RankContext& /*rank*/) {
   fail("a device's time was asked for");
+}
+
+Ref<Storage> CaptureMemory::take(RankContext& /*rank*/, size_t /*bytes*/) {
+  fail("device memory was asked for");
+}
+
+int64_t CaptureMemory::bytes() const {
+  return 0;
+}
+
+DeviceGraph DeviceGraph::capture(RankContext& /*rank*/,
+                                 const std::shared_ptr<CaptureMemory>& /*memory*/,
+                                 const std::function<void()>& /*queue*/) {
+  fail("a capture was asked for");
+}
+
+void DeviceGraph::launch(RankContext& /*rank*/) const {}
+
+CapturedDraw::CapturedDraw(const RandomStream* /*there*/) {}
+
+CapturedDraw::~CapturedDraw() = default;
+
+bool CapturedDraw::was_used() const {
+  return false;
 }
 
 double DeviceMark::us_since(const DeviceMark& /*earlier*/) const {

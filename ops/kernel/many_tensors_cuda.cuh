@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(cuda::kBlockThreads) many_tensors(WorkTable<Wo
 template <class Work>
 void run_on_many(RankContext& rank, const WorkTable<Work>& table) {
   cuda::launch(many_tensors<Work>, table.num_pieces(), cuda::kBlockThreads, 0,
-               cuda::rank_device(rank).compute_stream(), table);
+               cuda::rank_device(rank).stream(), table);
 }
 
 // Parts of memory that kernels without an order among them read and write.

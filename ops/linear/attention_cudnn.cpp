@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/device/cuda_device.h"
 #include "core/device/cuda_launch.h"
 #include "core/env.h"
 #include "core/log.h"
@@ -374,6 +375,7 @@ void run(const KernelContext& ctx) {
   try {
     plan->plan->run(ctx.rank, plan->ids, addresses, workspace->data());
   } catch (const CudnnRefusal& refusal) {
+    cuda::refuse_in_capture("cuDNN refuses attention");
     plans.refuse(ctx, kBackward, refusal);
     fallback(ctx);
   }

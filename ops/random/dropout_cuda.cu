@@ -2,6 +2,7 @@
 // bit the same as on the CPU.
 #include <cmath>
 
+#include "core/device/cuda_draw.h"
 #include "ops/kernel/rows_cuda.cuh"
 #include "ops/local_parts.h"
 #include "ops/random/dropout_op.h"
@@ -39,13 +40,13 @@ struct Dropout {
   T* y;
   bool* mask;
   LogicalPlaces logical;
-  RandomStream random;
+  cuda::DeviceDraw draw;
   uint32_t threshold;
   Wide<T> scale;
 
   __device__ void operator()(int64_t i) const {
     const int64_t at = logical(i);
-    const auto lanes = philox(random, static_cast<uint64_t>(at) / 4);
+    const auto lanes = philox(draw.stream(), static_cast<uint64_t>(at) / 4);
     const bool keeps = (lanes[static_cast<size_t>(at % 4)] >> 8) >= threshold;
     y[i] = narrow<T>(keeps ? widen(x[x_places(i)]) * scale : Wide<T>{0});
     mask[i] = keeps;
@@ -61,7 +62,7 @@ void dropout(const KernelContext& ctx) {
     for_each_element(
         ctx, ctx.out(0).numel(),
         Dropout<T>{x.as<T>(), Places(*x.meta), ctx.out(0).as<T>(), ctx.out(1).as<bool>(),
-                   LogicalPlaces(*ctx.out(0).meta), ctx.random, threshold, scale_of<T>(p)});
+                   LogicalPlaces(*ctx.out(0).meta), cuda::draw_of(ctx), threshold, scale_of<T>(p)});
   });
 }
 

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/device/cuda_draw.h"
 #include "core/device/device_memory.h"
 #include "core/device/host_device.h"
 #include "ops/kernel/element_cuda.cuh"
@@ -152,7 +153,8 @@ struct WideIntegers {
 };
 
 template <class T, class Draw>
-__global__ void fill(DrawnPart part, RandomStream random, Draw draw, T* y) {
+__global__ void fill(DrawnPart part, cuda::DeviceDraw drawn, Draw draw, T* y) {
+  const RandomStream random = drawn.stream();
   for (int64_t i = grid_thread(); i < part.numel; i += grid_threads()) {
     const Drawn at = drawn_at(part, i);
     y[at.memory] = narrow<T>(static_cast<DeviceCompute<T>>(draw(random, at.logical)));
@@ -164,7 +166,7 @@ void fill_dtype(const KernelContext& ctx, const Draw& draw) {
   const TensorView& y = ctx.out(0);
   dispatch_all(y.meta->dtype, [&]<class T>() {
     cuda::launch(fill<T, Draw>, cuda::blocks_for(y.numel()), cuda::kBlockThreads, 0,
-                 cuda::stream_of(ctx), drawn_part(*y.meta), ctx.random, draw, y.as<T>());
+                 cuda::stream_of(ctx), drawn_part(*y.meta), cuda::draw_of(ctx), draw, y.as<T>());
   });
 }
 
@@ -217,8 +219,9 @@ void randint(const KernelContext& ctx) {
 
 // p may have other strides than y.
 template <class T, class Draw>
-__global__ void choose(DrawnPart to, DrawnPart from, RandomStream random, Draw draw, const T* p,
+__global__ void choose(DrawnPart to, DrawnPart from, cuda::DeviceDraw drawn, Draw draw, const T* p,
                        T* y) {
+  const RandomStream random = drawn.stream();
   for (int64_t i = grid_thread(); i < to.numel; i += grid_threads()) {
     const Drawn at = drawn_at(to, i);
     const bool is_one = draw(random, at.logical) < widen(p[drawn_at(from, i).memory]);
@@ -230,8 +233,8 @@ template <class T, class Draw>
 void run_choose(const KernelContext& ctx, const Draw& draw) {
   const TensorView& y = ctx.out(0);
   cuda::launch(choose<T, Draw>, cuda::blocks_for(y.numel()), cuda::kBlockThreads, 0,
-               cuda::stream_of(ctx), drawn_part(*y.meta), drawn_part(*ctx.in(0).meta), ctx.random,
-               draw, ctx.in(0).as<T>(), y.as<T>());
+               cuda::stream_of(ctx), drawn_part(*y.meta), drawn_part(*ctx.in(0).meta),
+               cuda::draw_of(ctx), draw, ctx.in(0).as<T>(), y.as<T>());
 }
 
 void bernoulli(const KernelContext& ctx) {

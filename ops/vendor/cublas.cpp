@@ -7,6 +7,7 @@
 #include <cublas_v2.h>
 
 #include "core/context.h"
+#include "core/device/cuda_device.h"
 #include "core/device/cuda_launch.h"
 #include "core/log.h"
 #include "ops/vendor/cublas_call.h"
@@ -99,6 +100,7 @@ bool run_device_gemm_plain(const KernelContext& ctx, const DeviceGemm& gemm,
                          gemm.a_leading, gemm.a_step, beta.address(), data.c, type, gemm.n,
                          gemm.m * gemm.n, gemm.batch, cublas_sums(gemm.dtype), CUBLAS_GEMM_DEFAULT);
   if (!is_cublas_refusal(status)) check_cublas(status, "cublasGemmStridedBatchedEx");
+  if (status != CUBLAS_STATUS_SUCCESS) cuda::refuse_in_capture("cuBLAS refuses a product");
   return status == CUBLAS_STATUS_SUCCESS;
 }
 

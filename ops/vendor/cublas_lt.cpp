@@ -13,6 +13,7 @@
 #include <cublasLt.h>
 
 #include "core/context.h"
+#include "core/device/cuda_device.h"
 #include "core/device/cuda_launch.h"
 #include "core/log.h"
 #include "ops/vendor/cublas_call.h"
@@ -220,6 +221,8 @@ bool run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const Dev
         &prepared.algorithms.front(), workspace->data(), kGemmWorkspaceBytes, stream);
     if (status == CUBLAS_STATUS_SUCCESS) return true;
     if (!is_cublas_refusal(status)) check_cublas(status, "cublasLtMatmul");
+    // Another algorithm could give other bits than the runs before.
+    cuda::refuse_in_capture("cuBLASLt refuses a product");
     prepared.algorithms.erase(prepared.algorithms.begin());
   }
   return false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 #include "autograd/autocast.h"
 #include "boxing/redistribute.h"
@@ -24,11 +25,17 @@ TracedScaler::TracedScaler(GradScaler& scaler, graph::Trace& trace)
 
 Tensor TracedScaler::number_for(const Tensor& x, int64_t which) {
   const Placement placement = x.is_global() ? x.placement() : Placement();
-  auto input = std::find_if(inputs_.begin(), inputs_.end(),
-                            [&](const Input& known) { return known.placement == placement; });
+  const DeviceType device = x.device();
+  auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& known) {
+    return known.placement == placement && known.values.device() == device;
+  });
   if (input == inputs_.end()) {
     TensorOptions options{.dtype = float64, .placement = placement};
-    if (placement.defined()) options.sbp = NdSbp::broadcast(placement.num_axes());
+    if (placement.defined()) {
+      options.sbp = NdSbp::broadcast(placement.num_axes());
+    } else {
+      options.device = std::string(device_type_name(device));
+    }
     const graph::SuspendTracing at_once;
     const Tensor values = zeros({2}, options);
     input = inputs_.insert(inputs_.end(), {placement, values, trace_->add_input(values)});

@@ -13,7 +13,7 @@ namespace flow::optim {
 class TracedScaler {
  public:
   // The scale and its inverse become inputs of `trace` when they are first needed, one tensor per
-  // placement, in the order of inputs().
+  // placement, or per device of local tensors, in the order of inputs().
   TracedScaler(GradScaler& scaler, graph::Trace& trace);
 
   // The seed of backward at `output`, multiplied by the scale.
@@ -35,7 +35,7 @@ class TracedScaler {
   void end_run();
 
  private:
-  // The scale and its inverse, for tensors on one placement.
+  // The scale and its inverse, for tensors on one placement or local ones on one device.
   struct Input {
     Placement placement;
     Tensor values;

@@ -19,7 +19,8 @@ const graph::CompiledStep& CompiledGraph::plan() const {
 std::string CompiledGraph::summary() const {
   const pipeline::MicroBatching& batching = state_->batching;
   const graph::Graph& step = state_->plan->graph();
-  std::string text = state_->plan->summary() + state_->kept->summary();
+  std::string text =
+      state_->plan->summary() + state_->plan->cuda_graphs_summary() + state_->kept->summary();
   if (!batching.is_needed(step)) return text;
   return text + pipeline::describe(step, batching.cut(step), batching.schedule(step),
                                    to_string(batching.rule));

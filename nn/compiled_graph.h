@@ -20,12 +20,14 @@ class CompiledGraph {
   const graph::CompiledStep& plan() const;
 
   // A text of several lines: nodes, passes, memory, what was proved about the programs of all
-  // ranks, the redistributions with their source lines, and how many plans the graph keeps.
+  // ranks, the redistributions with their source lines, the CUDA graphs of the last run if they are
+  // on (GraphConfig::set_cuda_graphs), and how many plans the graph keeps.
   std::string summary() const;
 
   // What each pass changed, and every redistribution of this rank with its source line, route,
   // bytes and predicted time, the next best route, and how often it happens in a run; the costliest
-  // come first. With stages or micro-batches also the transfers between stages.
+  // come first. With stages or micro-batches also the transfers between stages, and with CUDA
+  // graphs the steps that are in none of them, and why.
   std::string explain() const;
 
   // Writes, as text files to `folder`/rank_<this rank>: the traced step (00_traced.ir), the step

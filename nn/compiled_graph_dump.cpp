@@ -125,8 +125,8 @@ std::string ir_file(size_t number, const std::string& name) {
 std::string CompiledGraph::explain() const {
   const graph::CompiledStep& plan = *state_->plan;
   const graph::Graph& step = plan.graph();
-  std::string text =
-      describe_passes(state_->traced, plan) + describe_redistributions(plan.program());
+  std::string text = describe_passes(state_->traced, plan) +
+                     describe_redistributions(plan.program()) + plan.cuda_graphs_explanation();
   const pipeline::MicroBatching& batching = state_->batching;
   if (!batching.is_needed(step)) return text;
   return text + pipeline::describe(step, batching.cut(step), batching.schedule(step),

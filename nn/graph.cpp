@@ -361,6 +361,7 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
   }
   GraphTimeline* timeline = config_.timeline_.get();
   const bool is_timed = timeline != nullptr && timeline->begin_run(state.plan);
+  state.plan->use_cuda_graphs(config_.cuda_graphs_);
   std::optional<StepVerifier> verifier = state.verifier_of_first_run(inputs);
   std::vector<Tensor> outputs;
   try {

@@ -113,6 +113,11 @@ GraphConfig& GraphConfig::set_max_plans(int64_t count) {
   return *this;
 }
 
+GraphConfig& GraphConfig::set_cuda_graphs(bool on) {
+  cuda_graphs_ = on;
+  return *this;
+}
+
 GraphConfig& GraphConfig::enable_recompute() {
   recomputes_ = true;
   return *this;

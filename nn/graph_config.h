@@ -104,6 +104,11 @@ class GraphConfig {
   // them compiles it again. This change does not cause a compilation. Throws InvalidArgument for
   // less than one plan.
   GraphConfig& set_max_plans(int64_t count);
+  // Whether steps on a CUDA device are queued as CUDA graphs where that is possible, which takes
+  // the host much less time. A plan runs twice without them; its third run captures them. Results
+  // are the same bit for bit. docs/cuda.md says what they cost and which steps stay outside. Off by
+  // default. This change does not cause a compilation.
+  GraphConfig& set_cuda_graphs(bool on = true);
   // Records the next runs on all ranks and writes them to one file, which Perfetto and flow-sim can
   // open (docs/timelines.md). Rank 0 writes the file at the end of the last recorded run; later
   // runs are not recorded. This change does not cause a compilation. Throws InvalidArgument for
@@ -123,6 +128,7 @@ class GraphConfig {
   bool is_exact_ = false;
   std::optional<std::string> plan_cache_;
   int64_t max_plans_ = 32;
+  bool cuda_graphs_ = false;
   std::shared_ptr<GraphTimeline> timeline_;
   graph::PassSet passes_ = graph::PassSet::kAll;
   graph::OverlapOptions overlap_;

@@ -17,6 +17,12 @@ std::byte* Arena::data(DeviceType device) const {
   return block ? block->data() : nullptr;
 }
 
+std::shared_ptr<CaptureMemory> Arena::capture_memory() {
+  std::shared_ptr<CaptureMemory> memory = capture_memory_.lock();
+  if (memory == nullptr) capture_memory_ = memory = std::make_shared<CaptureMemory>();
+  return memory;
+}
+
 void Arena::trim(int64_t bytes) {
   for (Ref<Storage>& block : blocks_) {
     if (block && static_cast<int64_t>(block->bytes()) > bytes) block = {};

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "core/device.h"
+#include "core/device/device_graph.h"
 #include "core/storage.h"
 
 namespace flow {
@@ -24,11 +26,16 @@ class Arena {
   // The block on a device; null if there is none.
   std::byte* data(DeviceType device) const;
 
+  // The memory that the programs take when they are captured as CUDA graphs. It is freed when
+  // nobody has it any more.
+  std::shared_ptr<CaptureMemory> capture_memory();
+
   // Frees blocks that are larger than `bytes`.
   void trim(int64_t bytes);
 
  private:
   std::array<Ref<Storage>, 2> blocks_;  // by device
+  std::weak_ptr<CaptureMemory> capture_memory_;
 };
 
 }  // namespace flow::graph

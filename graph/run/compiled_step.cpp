@@ -146,6 +146,14 @@ std::string CompiledStep::summary() const {
   return summary_of(*step_, rank_);
 }
 
+std::string CompiledStep::cuda_graphs_summary() const {
+  return executor_ == nullptr ? std::string() : executor_->cuda_graphs_summary();
+}
+
+std::string CompiledStep::cuda_graphs_explanation() const {
+  return executor_ == nullptr ? std::string() : executor_->cuda_graphs_explanation();
+}
+
 void CompiledStep::record_steps(bool on) {
   executor().record_steps(on);
 }
@@ -183,6 +191,7 @@ std::vector<Tensor> CompiledStep::run_once(std::span<const Tensor> inputs) {
   copy_captures();
   {
     const boxing::StepScope in_step(agreement_.step());
+    executor().use_cuda_graphs(uses_cuda_graphs_);
     executor().run(externals_);
   }
   write_back();

@@ -59,6 +59,15 @@ class CompiledStep {
   // Turns the recording of step times on or off; a change takes effect at the next run.
   void record_steps(bool on);
 
+  // Whether the next runs queue their steps on a CUDA device as CUDA graphs where they can. Off at
+  // first.
+  void use_cuda_graphs(bool on) { uses_cuda_graphs_ = on; }
+
+  // What became of it, in a line or two, and with every step that is in no graph; empty: no run has
+  // used them.
+  std::string cuda_graphs_summary() const;
+  std::string cuda_graphs_explanation() const;
+
   std::span<const StepTime> last_steps() const { return executor_->last_steps(); }
 
   const Graph& graph() const { return step_->graph; }
@@ -126,7 +135,8 @@ class CompiledStep {
   std::vector<Tensor> externals_;  // inputs, captures, outputs; the outputs only during a run
   std::shared_ptr<Arena> arena_;
   std::unique_ptr<Executor> executor_;  // made at the first run
-  bool checks_replicas_;                // FLOW_CHECK
+  bool uses_cuda_graphs_ = false;
+  bool checks_replicas_;  // FLOW_CHECK
 };
 
 }  // namespace flow::graph

@@ -100,11 +100,21 @@ void Executor::load_metas() {
 void Executor::load_externals() {
   for (const BufferId id : program_.externals)
     externals_.push_back({.meta = meta_of(id)});
+  const auto external_of = [&](BufferId id) -> External* {
+    const int32_t index = id == kNoBuffer ? -1 : program_.buffer(program_.root_of(id)).external;
+    return index < 0 ? nullptr : &externals_[static_cast<size_t>(index)];
+  };
   for (const Step& step : program_.steps) {
+    for (const BufferId id : step.inputs)
+      if (External* external = external_of(id)) external->is_read = external->is_used = true;
     for (const BufferId id : step.outputs) {
-      const int32_t external = program_.buffer(program_.root_of(id)).external;
-      if (external >= 0) externals_[static_cast<size_t>(external)].is_written = true;
+      External* external = external_of(id);
+      if (external == nullptr) continue;
+      external->is_written = external->is_used = true;
+      const bool writes_all = program_.buffer(id).base == kNoBuffer && step.guard == kNoBuffer;
+      external->is_read |= !writes_all;
     }
+    if (External* external = external_of(step.guard)) external->is_read = external->is_used = true;
   }
 }
 
@@ -319,12 +329,13 @@ void Executor::bind(std::span<const Tensor> externals, OthersMemory& others) {
     External& external = externals_[i];
     if (!external.meta->is_held) continue;
     others.add(externals[i].impl(), "graph", Site::none());
-    std::byte* data = data_of(externals[i], external.is_written);
+    std::byte* data = place_of(external, data_of(externals[i], external.is_written));
     if (data == external.data) continue;
     external.data = data;
     for (const Use& use : external.uses)
       views_[use.view].data = data + use.offset;
     has_moved = true;
+    if (external.is_used && external.meta->device == DeviceType::kCuda) forget_graphs();
   }
   if (has_moved) unbind_blocks();
 }
@@ -340,6 +351,7 @@ void Executor::bind_arena() {
     for (const Use& use : part.uses)
       views_[use.view].data = data + use.offset;
     has_moved = true;
+    if (device == DeviceType::kCuda) forget_graphs();
   }
   if (has_moved) unbind_blocks();
 }
@@ -363,15 +375,27 @@ void Executor::run(std::span<const Tensor> externals) {
     stream = rank_.generator().next();
   num_timed_ = 0;
   if (timeline_) timeline_->begin_run();
+  const bool replays = prepare_replay();
+  copy_externals_in();
   const cuda::JoinLaunches joins;
+  if (replays) {
+    replay();
+  } else {
+    run_blocks();
+  }
+  cuda::queue_joined();
+  copy_externals_out();
+  ++num_runs_;
+  if (timeline_) timeline_->end_run();
+  is_running_ = false;
+}
+
+void Executor::run_blocks() {
   for (const BlockRun& run : runs_.runs()) {
     run_ = &run;
     if (timeline_) timeline_->begin_block_run(static_cast<size_t>(&run - runs_.runs().data()));
     run_block(blocks_[static_cast<size_t>(run.block)]);
   }
-  cuda::queue_joined();
-  if (timeline_) timeline_->end_run();
-  is_running_ = false;
 }
 
 void Executor::run_block(LoadedBlock& block) {
@@ -470,16 +494,19 @@ void Executor::start(LoadedStep& step) {
 
 void Executor::run(const LoadedStep& step, const LoadedKernel& kernel) {
   if (num_messages_ > 0) boxing::advance_messages(rank_);
-  RandomStream random;
-  if (kernel.draw >= 0) {
-    random = streams_[static_cast<size_t>(kernel.draw)];
-    if (!kernel.draws_globally) random.rank = static_cast<uint64_t>(rank_.rank());
-  }
+  const RandomStream random = stream_of(kernel);
   if (!kernel.numbers.empty()) return run_with_numbers(step, kernel, random);
   eager::run_kernel(
       kernel.fn,
       {step.inputs, step.outputs, kernel.attrs, kernel.state.get(), random, rank_, step.site},
       step.module_path);
+}
+
+RandomStream Executor::stream_of(const LoadedKernel& kernel) const {
+  if (kernel.draw < 0) return {};
+  RandomStream random = streams_[static_cast<size_t>(kernel.draw)];
+  if (!kernel.draws_globally) random.rank = static_cast<uint64_t>(rank_.rank());
+  return random;
 }
 
 void Executor::run_with_numbers(const LoadedStep& step, const LoadedKernel& kernel,

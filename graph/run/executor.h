@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/device/device_memory.h"
@@ -13,6 +14,7 @@
 #include "core/tensor.h"
 #include "graph/program/program.h"
 #include "graph/run/arena.h"
+#include "graph/run/captured_steps.h"
 #include "graph/run/loaded_step.h"
 #include "graph/run/step_timeline.h"
 
@@ -56,6 +58,14 @@ class Executor {
   // Turns the recording of step times on or off; it reads the clock twice a step. Off at first.
   void record_steps(bool on);
 
+  // Lets runs queue what they can as CUDA graphs (CapturedSteps). They are captured at the third
+  // run and again if memory moves; runs of which times are recorded do without. Off at first.
+  void use_cuda_graphs(bool on);
+
+  // What became of it, for people; empty: it is off.
+  std::string cuda_graphs_summary() const;
+  std::string cuda_graphs_explanation() const;
+
   // The times of the last recorded run, by step in the order in which they ran.
   std::span<const StepTime> last_steps() const { return step_times_; }
 
@@ -68,9 +78,15 @@ class Executor {
 
   struct External {
     MetaPtr meta = nullptr;
-    const std::byte* data = nullptr;  // of the last run
+    const std::byte* data = nullptr;  // that the steps use, in the last run
+    bool is_used = false;
     bool is_written = false;
+    bool is_read = false;  // a step needs the values from before the run
     std::vector<Use> uses = {};
+    // With CUDA graphs, of an external whose memory has moved between runs: what the steps use
+    // instead, and the memory of this run.
+    Ref<Storage> copy = {};
+    std::byte* original = nullptr;
   };
 
   // The part of the program that is in the arena on a device.
@@ -116,10 +132,34 @@ class Executor {
   // Reserves the arena, and moves the views in it if it is somewhere else than in the last run.
   void bind_arena();
   void bind(std::span<const Tensor> externals, OthersMemory& others);
+  // Where the steps find an external that is at `data` in this run.
+  std::byte* place_of(External& external, std::byte* data);
+  // Fills the copies of externals, and what is read in them, before and after the steps.
+  void copy_externals_in();
+  void copy_externals_out();
+  // Captures the steps if that is due. Returns whether this run queues graphs.
+  bool prepare_replay();
+  void capture_steps();
+  // Queues the work of a step that is captured.
+  void capture_step(const ScheduledStep& at);
+  void replay();
+  void launch(const CapturedSteps::Part& part);
+  // Makes a run of a block the current one.
+  void enter_run(size_t index);
+  // Memory that graphs use has moved.
+  void forget_graphs();
+  // The step goes on without graphs.
+  void give_up_graphs(std::string reason);
+
+  bool uses_graphs() const { return wants_graphs_ && no_graphs_because_.empty(); }
+
+  // The random numbers of a step in this run.
+  RandomStream stream_of(const LoadedKernel& kernel) const;
   // The next run of each block moves its views.
   void unbind_blocks();
   // Moves the views of a block to a micro-batch.
   void bind_block(LoadedBlock& block, int32_t micro_batch);
+  void run_blocks();
   void run_block(LoadedBlock& block);
   void run_step(LoadedStep& step);
   void run_body(LoadedStep& step);
@@ -165,8 +205,16 @@ class Executor {
   std::unique_ptr<StepTimeline> timeline_;  // null: FLOW_TIMELINE is not set
   std::vector<StepTime> step_times_;
   size_t num_timed_ = 0;
-  BufferId read_guard_ = kNoBuffer;  // the guard that this run has read last
-  std::byte is_open_{0};             // the value of that guard
+  bool wants_graphs_ = false;
+  std::string no_graphs_because_;  // of an error; empty: there was none
+  int64_t num_runs_ = 0;           // that have ended
+  int64_t num_captures_ = 0;
+  std::shared_ptr<CaptureMemory> capture_memory_;
+  std::unique_ptr<CapturedSteps> captured_;  // null: not captured yet
+  bool is_captured_ = false;                 // the graphs use the memory of the last run
+  Ref<Storage> device_streams_;              // streams_ on the device, for captured draws
+  BufferId read_guard_ = kNoBuffer;          // the guard that this run has read last
+  std::byte is_open_{0};                     // the value of that guard
 };
 
 }  // namespace flow::graph

@@ -1,6 +1,6 @@
 // Device cuda: the rows of cuda_rows.h. The time of a row is that of the device's work; the program
-// waits for the device once for each batch of calls. tools/gpu_check prints the rows next to
-// PyTorch's.
+// waits for the device once for each batch of calls. host_us is the time of the host alone: until a
+// call returns whose device was idle. tools/gpu_check prints the rows next to PyTorch's.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -44,6 +44,21 @@ double seconds_of(const std::function<void()>& call) {
   return seconds[kBatches / 2];
 }
 
+// Seconds until one call returns, in the median of some.
+double host_seconds_of(const std::function<void()>& call) {
+  constexpr size_t kCalls = 7;
+  std::vector<double> seconds;
+  while (seconds.size() < kCalls) {
+    flow::cuda::synchronize();
+    const auto start = std::chrono::steady_clock::now();
+    call();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    seconds.push_back(took.count());
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + kCalls / 2, seconds.end());
+  return seconds[kCalls / 2];
+}
+
 // `value` is the work in a second, in these units.
 struct Unit {
   const char* name;
@@ -72,6 +87,7 @@ void run(benchmark::State& state, const CudaRow& row) {
     state.SetIterationTime(seconds);
   }
   const Unit unit = unit_of(row.work);
+  state.counters["host_us"] = 1e6 * host_seconds_of(call);
   state.counters["value"] = row.amount / seconds / unit.size;
   state.SetLabel(unit.name);
 }

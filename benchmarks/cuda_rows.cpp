@@ -133,9 +133,10 @@ models::GptOptions gpt2_options() {
 struct GptGraph : nn::Graph<GptGraph> {
   models::Gpt model;
 
-  GptGraph(models::Gpt m, optim::Optimizer& optimizer) : model(register_module("model", m)) {
+  GptGraph(models::Gpt m, optim::Optimizer& optimizer, bool uses_cuda_graphs)
+      : model(register_module("model", m)) {
     add_optimizer(optimizer);
-    config().enable_amp(bfloat16);
+    config().enable_amp(bfloat16).set_cuda_graphs(uses_cuda_graphs);
   }
 
   Tensor build(const Tensor& tokens, const Tensor& targets) {
@@ -145,18 +146,32 @@ struct GptGraph : nn::Graph<GptGraph> {
   }
 };
 
+enum class StepForm { kEager, kCompiled, kCudaGraphs };
+
+const char* gpt2_name(StepForm form) {
+  switch (form) {
+    case StepForm::kEager:
+      return "train/gpt2";
+    case StepForm::kCompiled:
+      return "train/gpt2/graph";
+    case StepForm::kCudaGraphs:
+      return "train/gpt2/cuda_graphs";
+  }
+  return "";
+}
+
 // A training step of GPT-2 124M in mixed precision on 8 sequences of 1,024 tokens.
-CudaRow gpt2_row(bool is_compiled) {
-  return {is_compiled ? "train/gpt2/graph" : "train/gpt2", CudaWork::kTokens, kTokens,
-          [=]() -> Call {
+CudaRow gpt2_row(StepForm form) {
+  return {gpt2_name(form), CudaWork::kTokens, kTokens, [=]() -> Call {
             models::Gpt model(gpt2_options());
             model.to("cuda");
             const auto optimizer =
                 std::make_shared<optim::AdamW>(model.parameters(), optim::AdamWOptions{.lr = 1e-4});
             const Tensor tokens = randint(0, kVocabulary, {8, kTokens / 8}, kOnDevice);
             const Tensor targets = randint(0, kVocabulary, {8, kTokens / 8}, kOnDevice);
-            if (is_compiled) {
-              const auto graph = std::make_shared<GptGraph>(model, *optimizer);
+            if (form != StepForm::kEager) {
+              const auto graph =
+                  std::make_shared<GptGraph>(model, *optimizer, form == StepForm::kCudaGraphs);
               return [=] {
                 static_cast<void>(optimizer);  // outlives the graph
                 (*graph)(tokens, targets);
@@ -241,8 +256,8 @@ std::vector<CudaRow> cuda_rows() {
                     return [=] { add(x, x); };
                   }});
   rows.push_back(mlp_row());
-  rows.push_back(gpt2_row(false));
-  rows.push_back(gpt2_row(true));
+  for (const StepForm form : {StepForm::kEager, StepForm::kCompiled, StepForm::kCudaGraphs})
+    rows.push_back(gpt2_row(form));
   return rows;
 }
 

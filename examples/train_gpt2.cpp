@@ -70,10 +70,11 @@ double rate_factor(int64_t step, int64_t steps) {
 struct TrainStep : nn::Graph<TrainStep> {
   Gpt model;
 
-  TrainStep(const Gpt& m, flow::optim::AdamW& optimizer, flow::optim::lr_scheduler::LRScheduler& lr)
+  TrainStep(const Gpt& m, flow::optim::AdamW& optimizer, flow::optim::lr_scheduler::LRScheduler& lr,
+            bool uses_cuda_graphs)
       : model(register_module("model", m)) {
     add_optimizer(optimizer, {.lr_scheduler = &lr});
-    config().enable_amp(flow::bfloat16);
+    config().enable_amp(flow::bfloat16).set_cuda_graphs(uses_cuda_graphs);
   }
 
   // The loss, and the norm of the gradients before they are clipped.
@@ -187,7 +188,7 @@ void train(const Arguments& arguments) {
   flow::optim::lr_scheduler::LambdaLR schedule(
       optimizer,
       {.lr_lambda = [steps = arguments.steps](int64_t step) { return rate_factor(step, steps); }});
-  TrainStep step(model, optimizer, schedule);
+  TrainStep step(model, optimizer, schedule, arguments.cuda_graphs);
   flow::data::DataLoader loader(flow::data::TokenDataset(read_data(arguments), arguments.length),
                                 {.batch_size = arguments.batch,
                                  .shuffle = !arguments.in_order,

@@ -14,7 +14,7 @@ struct Offered {
   bool files = true;      // --data, --init, --save
   bool run = false;       // --run, --resume in place of --log
   bool parallel = false;  // --pp, --dp, --tp
-  bool gpt2 = false;      // the sizes of a GPT-2, --batch, --in-order, --peak
+  bool gpt2 = false;      // the sizes of a GPT-2, --batch, --in-order, --peak, --cuda-graphs
   int64_t steps = 0;      // the default of --steps
 };
 
@@ -35,9 +35,10 @@ struct Arguments {
   int64_t pipeline_parallel = 1, data_parallel = 1, tensor_parallel = 1;
   // A GPT-2, by default the one of 124M parameters.
   int64_t layers = 12, heads = 12, width = 768, length = 1024, vocabulary = 50257;
-  int64_t batch = 8;      // sequences in a step
-  bool in_order = false;  // take sequences in the order of the data
-  double peak = 0;        // TFLOP/s of the device; 0: as its data sheet says
+  int64_t batch = 8;         // sequences in a step
+  bool in_order = false;     // take sequences in the order of the data
+  bool cuda_graphs = false;  // compiled steps as CUDA graphs
+  double peak = 0;           // TFLOP/s of the device; 0: as its data sheet says
 
   // Parses argv. After --help or a wrong command line, prints a message and exits.
   Arguments(int argc, char** argv, const std::string& what, const Offered& offered = {});

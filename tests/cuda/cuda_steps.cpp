@@ -1,6 +1,6 @@
 // cuda_steps [--steps N] [--batch B] [--layers L] [--width D] [--length T] [--compiled] [--ddp]
-// [--device D] Trains a small GPT on random tokens on device cuda and prints its losses and a hash
-// of its weights:
+// [--cuda-graphs] [--device D] Trains a small GPT on random tokens on device cuda and prints its
+// losses and a hash of its weights:
 //
 //   {"losses": [5.5452, 5.5391], "weights": "4f1d0c6e9f2b7a10", "device": "NVIDIA H100"}
 //
@@ -33,6 +33,7 @@ struct Options {
   int64_t width = 128;
   int64_t length = 64;
   bool compiled = false;
+  bool cuda_graphs = false;  // of compiled steps
   bool ddp = false;
   std::string device = "cuda";
 };
@@ -43,8 +44,9 @@ Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string_view name = argv[i];
-    if (name == "--compiled" || name == "--ddp") {
+    if (name == "--compiled" || name == "--ddp" || name == "--cuda-graphs") {
       (name == "--ddp" ? options.ddp : options.compiled) = true;
+      options.cuda_graphs |= name == "--cuda-graphs";
       continue;
     }
     if (i + 1 == argc) {
@@ -77,10 +79,10 @@ Options parse(int argc, char** argv) {
 struct Step : nn::Graph<Step> {
   flow::models::Gpt model;
 
-  Step(flow::models::Gpt m, flow::optim::Optimizer& optimizer)
+  Step(flow::models::Gpt m, flow::optim::Optimizer& optimizer, bool uses_cuda_graphs)
       : model(register_module("model", m)) {
     add_optimizer(optimizer);
-    config().set_passes(nn::exact);
+    config().set_passes(nn::exact).set_cuda_graphs(uses_cuda_graphs);
   }
 
   Tensor build(const Tensor& tokens, const Tensor& targets) {
@@ -125,7 +127,7 @@ void run(const Options& options) {
   if (options.ddp) ddp.emplace(model);
   const auto own = [&](const Tensor& x) { return options.ddp && x.is_global() ? x.to_local() : x; };
   flow::optim::AdamW optimizer(model.parameters(), {.lr = 1e-3});
-  Step graph(model, optimizer);
+  Step graph(model, optimizer, options.cuda_graphs);
   std::vector<double> losses;
   for (int64_t i = 0; i < options.steps; ++i) {
     const flow::Shape shape{options.batch, options.length};

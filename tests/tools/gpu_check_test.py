@@ -89,6 +89,9 @@ class GpuCheck(unittest.TestCase):
     def test_runs_that_differ_fail(self):
         self.program("cuda_steps", """echo "{\\"losses\\": [5.5], \\"weights\\": \\"$$\\"}" """)
         self.assertIn("differ", self.lines_of("--only", "repeat")["repeat"])
+        self.program("cuda_steps", """case "$*" in *--cuda-graphs*) weights=bb ;; *) weights=aa ;; esac
+echo "{\\"losses\\": [5.5], \\"weights\\": \\"$weights\\"}" """)
+        self.assertIn("CUDA graphs give", self.lines_of("--only", "repeat")["repeat"])
         self.program("cuda_steps", """echo "{\\"losses\\": [${FLOW_RANKS:+6}5.5]}" """)
         self.assertIn("four ranks [65.5]", self.lines_of("--only", "ranks")["ranks"])
 

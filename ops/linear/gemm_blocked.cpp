@@ -35,8 +35,9 @@ constexpr int64_t kEnoughUnits = 8;
 // columns that are prefetched.
 constexpr int64_t kColumnsOfFewRows = 256;
 
-// Sums that are shorter leave most of the time to the addition of lanes.
-constexpr int64_t kShortestDot = 16;
+// Shorter sums leave most of the time to the addition of lanes. Each row adds to this, because rows
+// would share the packing that dot products save.
+constexpr int64_t kShortestDotOfARow = 16;
 
 // The data that is packed next is prefetched if no more columns than these are multiplied and A has
 // to be gathered from its rows. This is the case for a long sum of small operands, as in gradients
@@ -224,7 +225,9 @@ template <class T>
 bool computed_as_dots(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
   const bool few_rows = call.m <= call.n;
   const int64_t rows = few_rows ? call.m : call.n;
-  if (rows > kernels.dot_rows || call.k < kShortestDot || call.bias != nullptr) return false;
+  if (rows > (few_rows ? kernels.dot_rows : kernels.dot_columns) ||
+      call.k < kShortestDotOfARow * rows || call.bias != nullptr)
+    return false;
   if ((few_rows ? call.b_row : call.a_col) != 1) return false;
   const int64_t stride = few_rows ? call.a_col : call.b_row;
   if (stride == 1) {

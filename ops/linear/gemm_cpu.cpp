@@ -428,6 +428,7 @@ constexpr GemmKernels<T> kernels() {
           .few_rows = few_rows::kMaxRows,
           .dots = dots::product<T>,
           .dot_rows = dots::kMaxRows,
+          .dot_columns = dots::kMaxColumns,
           .tile_rows = kTileRows,
           .tile_columns = kTileColumns<T>,
           .narrow_rows = FLOW_ISA == 1 ? 32 : 0,

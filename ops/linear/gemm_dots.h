@@ -13,8 +13,10 @@
 
 namespace dots {
 
-// With more rows, packing the other operand pays.
+// With more rows, packing the other operand pays. With more columns, B is small and its rows fill
+// vectors.
 constexpr int64_t kMaxRows = 32;
+constexpr int64_t kMaxColumns = 8;
 
 // The sums of a tile, of kRows rows of the one operand and kColumns of the other, stay within 32
 // (AVX-512) or 16 registers. One row takes more columns, to hide the latency of its additions.

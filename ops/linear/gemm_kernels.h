@@ -58,9 +58,9 @@ struct GemmKernels {
   int64_t few_rows;
 
   // Multiplies without packing, where both operands are contiguous along k (a_col == 1 and b_row ==
-  // 1). Meant for at most `dot_rows` rows or columns.
+  // 1). Meant for at most `dot_rows` rows or `dot_columns` columns.
   void (*dots)(const GemmCall<T>& call);
-  int64_t dot_rows;
+  int64_t dot_rows, dot_columns;
 
   int64_t tile_rows;
   int64_t tile_columns;

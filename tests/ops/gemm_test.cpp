@@ -294,7 +294,7 @@ TYPED_TEST(Gemm, FewRowsOrColumnsAreDotProducts) {
 }
 
 TYPED_TEST(Gemm, ADotProductHasTheSameBitsAtEveryPlace) {
-  constexpr int64_t kM = 11, kN = 27, kK = 77;
+  constexpr int64_t kM = 11, kN = 27, kK = 333;
   Product<TypeParam> product(Transpose::kNo, Transpose::kYes, kM, kN, kK);
   gemm_with(GemmBackend::kOwn, product.task);
   const auto all = product.results();

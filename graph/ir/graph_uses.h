@@ -26,6 +26,13 @@ class GraphUses {
                                             : &graph_.nodes[static_cast<size_t>(maker_[id])];
   }
 
+  // Whether a node makes the value in memory of its own: neither a view of another value nor one
+  // that is written in place.
+  bool has_own_memory(ValueId id) const {
+    const Node* maker = maker_node(id);
+    return maker != nullptr && maker->op->view == nullptr && maker->op->mutates == 0;
+  }
+
   // The nodes that read the value, in program order; one that reads it twice is listed twice.
   std::span<const size_t> readers(ValueId id) const {
     const ReaderRange range = ranges_[id];

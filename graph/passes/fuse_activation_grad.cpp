@@ -7,42 +7,19 @@
 #include <vector>
 
 #include "graph/ir/graph_uses.h"
+#include "graph/passes/activation_ops.h"
 #include "graph/passes/dead_nodes.h"
-#include "ops/conv/conv_op.h"
-#include "ops/elementwise/activation_and_grad_op.h"
-#include "ops/elementwise/row_table.h"
-#include "ops/elementwise/unary_op.h"
 
 namespace flow::graph {
 
 namespace {
-
-struct Pair {
-  const OpDef* activation;
-  const OpDef* gradient;
-  const OpDef* both;
-};
-
-const Pair* pair_of(const OpDef* activation) {
-  static const Pair kPairs[] = {
-      {&ops::op_of<ops::Gelu>(), &ops::kGeluGrad, &ops::kGeluAndGrad},
-      {&ops::op_of<ops::GeluTanh>(), &ops::kGeluTanhGrad, &ops::kGeluTanhAndGrad},
-      {&ops::op_of<ops::Silu>(), &ops::kSiluGrad, &ops::kSiluAndGrad}};
-  const auto found = std::find_if(std::begin(kPairs), std::end(kPairs),
-                                  [&](const Pair& pair) { return pair.activation == activation; });
-  return found == std::end(kPairs) ? nullptr : found;
-}
 
 class Fusion {
  public:
   explicit Fusion(Graph& graph) : graph_(graph), uses_(graph) {}
 
   int64_t run() {
-    // Convolutions give values blocked layouts, which the joined kernel does not have.
-    const bool has_convolutions =
-        std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
-                    [](const Node& node) { return node.op == &ops::kConv; });
-    if (has_convolutions) return 0;
+    if (has_convolutions(graph_)) return 0;
     std::vector<bool> is_removed(graph_.nodes.size(), false);
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const std::optional<size_t> gradient = gradient_for(i);
@@ -59,15 +36,15 @@ class Fusion {
   // The node whose gradient can be computed together with the activation `index`.
   std::optional<size_t> gradient_for(size_t index) const {
     const Node& activation = node(index);
-    const Pair* pair = pair_of(activation.op);
-    if (pair == nullptr || activation.phase != Phase::kBackward || !activation.is_transient ||
+    const ActivationOps* ops = activation_ops(activation.op);
+    if (ops == nullptr || activation.phase != Phase::kBackward || !activation.is_transient ||
         !is_supported(graph_.value(activation.inputs[0]))) {
       return {};
     }
     const ValueId x = activation.inputs[0];
     const std::span<const size_t> readers = uses_.readers(x);
     const auto found = std::find_if(readers.begin(), readers.end(), [&](size_t reader) {
-      return node(reader).op == pair->gradient && node(reader).inputs[1] == x;
+      return node(reader).op == ops->gradient && node(reader).inputs[1] == x;
     });
     if (found == readers.end() || !fits(index, *found)) return {};
     return *found;
@@ -93,10 +70,8 @@ class Fusion {
   // Whether a node before the joined one makes the value, in memory of its own, and nothing but
   // these two nodes reads it from there on.
   bool is_last_read(ValueId id, size_t index, size_t gradient) const {
-    const Node* maker = uses_.maker_node(id);
     const std::span<const size_t> readers = uses_.readers(id);
-    return maker != nullptr && maker->op->view == nullptr && maker->op->mutates == 0 &&
-           uses_.maker(id) < static_cast<int64_t>(index) &&
+    return uses_.has_own_memory(id) && uses_.maker(id) < static_cast<int64_t>(index) &&
            uses_.num_uses(id) == static_cast<int64_t>(readers.size()) &&
            std::all_of(readers.begin(), readers.end(), [&](size_t reader) {
              const bool shows_it = node(reader).op->view != nullptr;
@@ -108,7 +83,7 @@ class Fusion {
   void join(size_t index, size_t gradient) {
     Node& both = graph_.nodes[index];
     const Node& other = node(gradient);
-    both.op = pair_of(both.op)->both;
+    both.op = activation_ops(both.op)->with_gradient;
     both.inputs = {other.inputs[0], both.inputs[0]};
     both.outputs = {other.outputs[0], both.outputs[0]};
     both.is_transient = false;

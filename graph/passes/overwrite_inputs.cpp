@@ -47,10 +47,8 @@ class Overwriting {
 
   // Whether the value is like the result, has memory of its own, and is last read by this node.
   bool may_overwrite(ValueId id, size_t index) const {
-    const Node* maker = uses_.maker_node(id);
     const Value& result = graph_.value(graph_.nodes[index].outputs[0]);
-    const bool is_own = maker != nullptr && maker->op->view == nullptr && maker->op->mutates == 0 &&
-                        !is_transfer(*maker);
+    const bool is_own = uses_.has_own_memory(id) && !is_transfer(*uses_.maker_node(id));
     if (!is_own || !(graph_.value(id) == result) || result.device != DeviceType::kCpu) return false;
     const std::span<const size_t> readers = uses_.readers(id);
     return uses_.num_uses(id) == static_cast<int64_t>(readers.size()) &&

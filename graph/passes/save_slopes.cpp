@@ -1,7 +1,6 @@
 #include "graph/passes/save_slopes.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -10,45 +9,22 @@
 #include <vector>
 
 #include "graph/ir/graph_uses.h"
+#include "graph/passes/activation_ops.h"
 #include "graph/passes/dead_nodes.h"
-#include "ops/conv/conv_op.h"
 #include "ops/creation/creation_op.h"
-#include "ops/elementwise/activation_and_grad_op.h"
 #include "ops/elementwise/fused_op.h"
 #include "ops/elementwise/row_table.h"
-#include "ops/elementwise/unary_op.h"
 
 namespace flow::graph {
 
 namespace {
-
-struct Activation {
-  const OpDef* value;
-  const OpDef* gradient;
-  const OpDef* with_slope;
-};
-
-const Activation* activation_of(const OpDef* value) {
-  static const std::array kActivations = {
-      Activation{&ops::op_of<ops::Gelu>(), &ops::kGeluGrad, &ops::kGeluAndSlope},
-      Activation{&ops::op_of<ops::GeluTanh>(), &ops::kGeluTanhGrad, &ops::kGeluTanhAndSlope},
-      Activation{&ops::op_of<ops::Silu>(), &ops::kSiluGrad, &ops::kSiluAndSlope}};
-  const auto found =
-      std::find_if(kActivations.begin(), kActivations.end(),
-                   [&](const Activation& activation) { return activation.value == value; });
-  return found == kActivations.end() ? nullptr : &*found;
-}
 
 class SavedSlopes {
  public:
   explicit SavedSlopes(Graph& graph) : graph_(graph), uses_(graph) {}
 
   int64_t run() {
-    // Convolutions give values blocked layouts, which the joined kernel does not have.
-    const bool has_convolutions =
-        std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
-                    [](const Node& node) { return node.op == &ops::kConv; });
-    if (has_convolutions) return 0;
+    if (has_convolutions(graph_)) return 0;
     std::map<size_t, Node> empties;  // by the node that each precedes
     const size_t num_nodes = graph_.nodes.size();
     for (size_t i = 0; i < num_nodes; ++i) {
@@ -72,12 +48,13 @@ class SavedSlopes {
 
   // The gradient that, next to this activation, alone reads its input.
   std::optional<size_t> gradient_of(size_t index) const {
-    const Activation* activation = activation_of(node(index).op);
+    const ActivationOps* activation = activation_ops(node(index).op);
     if (activation == nullptr) return {};
     const ValueId x = node(index).inputs[0];
     const std::span<const size_t> readers = uses_.readers(x);
     const bool is_returned = uses_.num_uses(x) != static_cast<int64_t>(readers.size());
-    if (is_returned || readers.size() != 2 || readers[0] != index || !has_own_memory(x)) return {};
+    if (is_returned || readers.size() != 2 || readers[0] != index || !uses_.has_own_memory(x))
+      return {};
     const Node& gradient = node(readers[1]);
     const bool fits = gradient.op == activation->gradient && gradient.inputs[1] == x &&
                       gradient.inputs[0] != x && runs_with(node(index), gradient) &&
@@ -95,11 +72,6 @@ class SavedSlopes {
   bool is_supported(const Value& x) const {
     return x.device == DeviceType::kCpu && !x.nd_sbp.has_partial() &&
            (x.dtype == DType::kFloat32 || x.dtype == DType::kFloat64);
-  }
-
-  bool has_own_memory(ValueId id) const {
-    const Node* maker = uses_.maker_node(id);
-    return maker != nullptr && maker->op->view == nullptr && maker->op->mutates == 0;
   }
 
   // Next to other elementwise nodes, fuse_elementwise saves more.
@@ -125,7 +97,7 @@ class SavedSlopes {
     empty.outputs = {memory};
     empty.attrs.resize(sizeof(layout));
     std::memcpy(empty.attrs.data(), &layout, sizeof(layout));
-    activation.op = activation_of(activation.op)->with_slope;
+    activation.op = activation_ops(activation.op)->with_slope;
     activation.inputs = {x, memory};
     activation.outputs = {slope, activation.outputs[0]};
     Node& product = graph_.nodes[gradient];

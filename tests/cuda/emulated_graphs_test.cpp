@@ -39,7 +39,7 @@ struct Step : nn::Graph<Step> {
   using nn::GraphBase::config;
 };
 
-// Trains with dropout; `around` is called before each run (false) and after it (true).
+// Trains with dropout.
 struct Training {
   nn::Sequential net;
   optim::AdamW adam;

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "nn/flow.h"
+#include "tests/cuda/compiled_trainings.h"
 #include "tests/cuda/cuda_fixture.h"
 
 namespace flow {
@@ -61,23 +62,6 @@ void expect_captured(const Trained& trained) {
 }
 
 class CudaGraphReplay : public CudaFixture {};
-
-struct MlpStep : nn::Graph<MlpStep> {
-  nn::Sequential net;
-
-  MlpStep(nn::Sequential n, optim::Optimizer& optimizer) : net(n) {
-    add_optimizer(optimizer);
-    config().set_passes(nn::exact);
-  }
-
-  Tensor build(const Tensor& x, const Tensor& target) {
-    const Tensor loss = mse_loss(net(x), target);
-    loss.backward();
-    return loss;
-  }
-
-  using nn::GraphBase::config;
-};
 
 nn::Sequential make_mlp() {
   nn::Sequential net(nn::Linear(8, 32), nn::ReLU(), nn::Linear(32, 16), nn::Tanh(),

@@ -11,6 +11,7 @@
 #include "boxing/redistribute.h"
 #include "eager/runtime.h"
 #include "nn/flow.h"
+#include "tests/cuda/compiled_trainings.h"
 #include "tests/cuda/cuda_fixture.h"
 
 namespace flow {
@@ -21,28 +22,13 @@ using Floats = std::vector<float>;
 
 class CudaGraph : public CudaFixture {};
 
-struct Step : nn::Graph<Step> {
-  nn::Sequential net;
-
-  Step(nn::Sequential n, optim::Optimizer& optimizer) : net(n) {
-    add_optimizer(optimizer);
-    config().set_passes(nn::exact);
-  }
-
-  Tensor build(const Tensor& x, const Tensor& target) {
-    const Tensor loss = mse_loss(net(x), target);
-    loss.backward();
-    return loss;
-  }
-};
-
 Floats train(bool is_compiled, const Placement& placement) {
   manual_seed(7);
   nn::Sequential net(nn::Linear(8, 32), nn::ReLU(), nn::Linear(32, 4));
   net.to("cuda");
   if (placement.defined()) net.to_global(placement, sbp::broadcast);
   optim::SGD sgd(net.parameters(), {.lr = 0.05, .momentum = 0.9});
-  Step graph(net, sgd);
+  MlpStep graph(net, sgd);
   TensorOptions data{.device = "cuda"};
   if (placement.defined()) data = {.placement = placement, .sbp = sbp::split(0)};
   Floats losses;

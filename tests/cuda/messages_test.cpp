@@ -19,8 +19,8 @@
 #include "core/device/cuda_error.h"
 #include "core/error.h"
 #include "nn/flow.h"
+#include "tests/cuda/compiled_trainings.h"
 #include "tests/cuda/cuda_fixture.h"
-#include "tests/support/stage_list.h"
 
 namespace flow {
 
@@ -273,57 +273,29 @@ TEST_F(CudaMessages, AreNotNeededToAverageGradients) {
   });
 }
 
-struct TwoStages : nn::Graph<TwoStages> {
-  StageList model;
-
-  TwoStages(const StageList& m, optim::Optimizer& optimizer) : model(m) {
-    add_optimizer(optimizer);
-    config().set_micro_batches(2);
-  }
-
-  Tensor build(const Tensor& x, const Tensor& weights) {
-    const Tensor loss = sum(model(x) * weights);
-    loss.backward();
-    return loss;
-  }
-};
-
-// The losses of a training whose stages are on ranks 0 and 1; empty on rank 0. On devices, the host
-// waits for no work in a step that has run before.
-std::vector<double> train_in_stages(const char* device) {
-  manual_seed(4);
-  StageList model(2, [] { return nn::Sequential(nn::Linear(6, 6), nn::Linear(6, 6)); });
-  model.to(device);
-  const Placement first(device, {0});
-  const Placement last(device, {1});
-  model.place({first, last});
-  optim::SGD sgd(model.parameters(), {.lr = 0.1});
-  TwoStages graph(model, sgd);
-  std::vector<double> losses;
-  for (int step = 0; step < 3; ++step) {
-    const Tensor x = full({8, 6}, 0.1 * (step + 1),
-                          {.dtype = float32, .placement = first, .sbp = sbp::broadcast});
-    const Tensor weights = ones({8, 6}, {.placement = last, .sbp = sbp::broadcast});
-    const bool is_observed = step == 2 && first.device_type() == DeviceType::kCuda;
+// On a device, the host waits for no work in a step that has run before.
+std::vector<double> train_observed(const char* device) {
+  const bool is_on_device = Placement(device, {0}).device_type() == DeviceType::kCuda;
+  return train_in_stages(device, [&](int step, const std::function<Tensor()>& run) {
+    const bool is_observed = step == 2 && is_on_device;
     std::optional<Pending> pending;
     if (is_observed) {
       comm::barrier();
       pending.emplace();
     }
-    const Tensor loss = graph(x, weights);
+    const Tensor loss = run();
     if (is_observed && reuses_memory()) {
       EXPECT_FALSE(pending->is_done());
     }
     comm::barrier();
-    if (me() == 1) losses.push_back(loss.to_local().item());
-  }
-  return losses;
+    return loss;
+  });
 }
 
 TEST_F(CudaMessages, AreTheEdgesOfPipelines) {
   run_pair([] {
-    const std::vector<double> expected = train_in_stages("cpu");
-    const std::vector<double> actual = train_in_stages("cuda");
+    const std::vector<double> expected = train_observed("cpu");
+    const std::vector<double> actual = train_observed("cuda");
     ASSERT_EQ(actual.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i)
       EXPECT_NEAR(actual[i], expected[i], 1e-4 + 1e-4 * std::abs(expected[i]));

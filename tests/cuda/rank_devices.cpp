@@ -10,8 +10,8 @@
 
 #include <flow/flow.h>
 
+#include "tests/cuda/compiled_trainings.h"
 #include "tests/support/cuda_emulator/library_hooks.h"
-#include "tests/support/stage_list.h"
 
 namespace {
 
@@ -219,48 +219,11 @@ bool run_messages_on_one_device() {
   return run_messages();
 }
 
-struct TwoStages : flow::nn::Graph<TwoStages> {
-  flow::StageList model;
-
-  TwoStages(const flow::StageList& m, flow::optim::Optimizer& optimizer) : model(m) {
-    add_optimizer(optimizer);
-    config().set_micro_batches(2);
-  }
-
-  Tensor build(const Tensor& x, const Tensor& weights) {
-    const Tensor loss = sum(model(x) * weights);
-    loss.backward();
-    return loss;
-  }
-};
-
-// The losses of a training whose stages are on ranks 0 and 1; empty on rank 0.
-std::vector<double> train_in_stages(const char* device) {
-  namespace nn = flow::nn;
-  flow::manual_seed(4);
-  flow::StageList model(2, [] { return nn::Sequential(nn::Linear(6, 6), nn::Linear(6, 6)); });
-  model.to(device);
-  const flow::Placement first(device, {0});
-  const flow::Placement last(device, {1});
-  model.place({first, last});
-  flow::optim::SGD sgd(model.parameters(), {.lr = 0.1});
-  TwoStages graph(model, sgd);
-  std::vector<double> losses;
-  for (int step = 0; step < 3; ++step) {
-    const Tensor x =
-        flow::full({8, 6}, 0.1 * (step + 1),
-                   {.dtype = flow::float32, .placement = first, .sbp = sbp::broadcast});
-    const Tensor weights = flow::ones({8, 6}, {.placement = last, .sbp = sbp::broadcast});
-    const Tensor loss = graph(x, weights);
-    if (me() == 1) losses.push_back(loss.to_local().item());
-  }
-  return losses;
-}
-
 bool run_pipeline() {
   Checks checks;
-  const std::vector<double> expected = train_in_stages("cpu");
-  const std::vector<double> actual = train_in_stages("cuda");
+  const auto plainly = [](int /*step*/, const std::function<Tensor()>& run) { return run(); };
+  const std::vector<double> expected = flow::train_in_stages("cpu", plainly);
+  const std::vector<double> actual = flow::train_in_stages("cuda", plainly);
   for (size_t i = 0; i < expected.size(); ++i) {
     checks.expect(std::abs(actual[i] - expected[i]) <= 1e-4 + 1e-4 * std::abs(expected[i]),
                   flow::str(actual[i], " instead of ", expected[i]));

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "core/tensor.h"
 #include "nn/module.h"
 
@@ -183,7 +184,12 @@ class GroupedOptimizer : public Optimizer {
   // Parameters that are already in the optimizer keep their numbers and their state. Throws
   // InvalidArgument for refused options and as check_new_params.
   void add_param_group(ParamGroup<Options> group, Site site = Site::here()) {
-    check_options(group.options);
+    try {
+      check_options(group.options);
+    } catch (Error& error) {
+      error.add_place(site);
+      throw;
+    }
     std::vector<Tensor> present;
     for (const auto& other : groups_)
       present.insert(present.end(), other.params.begin(), other.params.end());

@@ -63,6 +63,17 @@ TEST(ErrorPlace, IsTheLineOfAnOp) {
   expect_starts(error_of([&] { zeros({-1}); }), here(__LINE__));
 }
 
+TEST(ErrorPlace, IsTheLineOfAnOptimizer) {
+  const Tensor w = ones({2}).requires_grad_();
+
+  expect_starts(error_of([&] { optim::SGD({w}, {.lr = -1}); }), at(__LINE__, "", "SGD"));
+  optim::AdamW adamw({w});
+  expect_starts(error_of([&] {
+                  adamw.add_param_group({{ones({2}).requires_grad_()}, {.eps = -1}});
+                }),
+                at(__LINE__ - 1, "", "AdamW"));
+}
+
 struct Mlp : nn::Module<Mlp> {
   nn::Linear c_fc{register_module("c_fc", nn::Linear(3, 4))};
 

@@ -16,6 +16,7 @@
 #include "ops/kernel/row_loops.h"
 #include "ops/kernel/vector.h"
 #include "ops/kernel/vector_math.h"
+#include "ops/linear/attention_layout.h"
 #include "ops/linear/attention_op.h"
 #include "ops/linear/gemm.h"
 #include "ops/local_parts.h"
@@ -206,8 +207,10 @@ constexpr int64_t kQueryBlock = 32;
 
 template <class C>
 struct Matrix {
-  const C* data;
+  C* data;
   int64_t stride;  // of rows; columns are contiguous
+
+  C* row(int64_t i) const { return data + i * stride; }
 };
 
 // Memory of one thread, allocated from front to back.
@@ -239,7 +242,7 @@ bool is_readable(const TensorMeta& meta) {
 
 // Matrix `index` of the batch: its memory, or a dense copy in `buffer`.
 template <class T>
-Matrix<Wide<T>> matrix(const TensorView& view, int64_t index, Wide<T>* buffer) {
+Matrix<const Wide<T>> matrix(const TensorView& view, int64_t index, Wide<T>* buffer) {
   const TensorMeta& meta = *view.meta;
   const int64_t rows = meta.dim() - 2;
   const T* first = view.as<T>() + batch_offset(meta, index);
@@ -253,6 +256,15 @@ Matrix<Wide<T>> matrix(const TensorView& view, int64_t index, Wide<T>* buffer) {
       buffer[i * columns + j] = static_cast<Wide<T>>(row[j * meta.strides[rows + 1]]);
   }
   return {buffer, columns};
+}
+
+// Matrix `index` of an output, whose rows are contiguous.
+template <class T>
+Matrix<T> output_matrix(const TensorView& view, int64_t index) {
+  const TensorMeta& meta = *view.meta;
+  const int64_t rows = meta.dim() - 2;
+  return {view.as<T>() + batch_offset(meta, index),
+          std::max(meta.strides[rows], meta.local_shape[rows + 1])};
 }
 
 template <class T>
@@ -280,10 +292,10 @@ int64_t workspace_size(const AttentionState& state, std::span<const MetaPtr> inp
 
 // c = alpha op(a) op(b) + beta c.
 template <class C>
-void product(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, C alpha, Matrix<C> a,
-             Matrix<C> b, C beta, C* c, int64_t ldc) {
+void product(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, C alpha,
+             Matrix<const C> a, Matrix<const C> b, C beta, Matrix<C> c) {
   gemm(ta, tb, m, n, k, alpha, a.data, std::max<int64_t>(a.stride, 1), b.data,
-       std::max<int64_t>(b.stride, 1), beta, c, std::max<int64_t>(ldc, 1));
+       std::max<int64_t>(b.stride, 1), beta, c.data, std::max<int64_t>(c.stride, 1));
 }
 
 template <class T>
@@ -292,7 +304,6 @@ void run_attention(const KernelContext& ctx) {
   using V = Vec<C>;
   const auto& state = ctx.state_as<AttentionState>();
   const auto& attrs = ctx.attrs_as<AttentionAttrs>();
-  const int64_t result_size = state.queries * state.value_width;
   const int64_t block = std::min(kQueryBlock, state.queries);
   const int64_t space = copy_size<T>(ctx.in(0)) + copy_size<T>(ctx.in(1)) +
                         copy_size<T>(ctx.in(2)) + block * (state.keys + state.value_width);
@@ -307,14 +318,13 @@ void run_attention(const KernelContext& ctx) {
       const auto q = matrix<T>(ctx.in(0), b, q_copy);
       const auto k = matrix<T>(ctx.in(1), b, k_copy);
       const auto v = matrix<T>(ctx.in(2), b, v_copy);
-      T* const y = ctx.out(0).as<T>() + b * result_size;
+      const auto y = output_matrix<T>(ctx.out(0), b);
       C* const lse = ctx.out(1).as<C>() + b * state.queries;
       for (int64_t first = 0; first < state.queries; first += block) {
         const int64_t rows = std::min(block, state.queries - first);
         const int64_t keys = visible_keys(state, attrs.is_causal, first + rows - 1);
         product<C>(Transpose::kNo, Transpose::kYes, rows, keys, state.width,
-                   static_cast<C>(attrs.scale), {q.data + first * q.stride, q.stride}, k, 0, scores,
-                   keys);
+                   static_cast<C>(attrs.scale), {q.row(first), q.stride}, k, 0, {scores, keys});
         C scale[kQueryBlock];
         for (int64_t i = 0; i < rows; ++i) {
           C* const row = scores + i * keys;
@@ -331,25 +341,26 @@ void run_attention(const KernelContext& ctx) {
           scale[i] = C{1} / total;
         }
         product<C>(Transpose::kNo, Transpose::kNo, rows, state.value_width, keys, 1, {scores, keys},
-                   v, 0, result, state.value_width);
+                   v, 0, {result, state.value_width});
         for (int64_t i = 0; i < rows; ++i) {
           const C* const source = result + i * state.value_width;
           const V factor = V::fill(scale[i]);
           map(
-              y + (first + i) * state.value_width, state.value_width,
-              [&](V x) { return x * factor; }, source);
+              y.row(first + i), state.value_width, [&](V x) { return x * factor; }, source);
         }
       }
     }
   });
 }
 
-// A gradient of one batch matrix: added up in place, or in `buffer` for 16-bit types.
+// Where a gradient of one batch matrix is added up: in place, or in `buffer` for 16-bit types.
 template <class T>
-Wide<T>* gradient_target(T* output, Wide<T>* buffer) {
-  Wide<T>* target = buffer;
-  if constexpr (!kIsHalf<T>) target = output;
-  return target;
+Matrix<Wide<T>> gradient_target(const Matrix<T>& output, Wide<T>* buffer, int64_t width) {
+  if constexpr (kIsHalf<T>) {
+    return {buffer, width};
+  } else {
+    return output;
+  }
 }
 
 template <class T>
@@ -383,33 +394,34 @@ void run_backward(const KernelContext& ctx) {
       const auto v = matrix<T>(ctx.in(3), b, copies[3]);
       const auto y = matrix<T>(ctx.in(4), b, copies[4]);
       const C* const lse = ctx.in(5).as<C>() + b * state.queries;
-      T* const q_out = ctx.out(0).as<T>() + b * q_size;
-      T* const k_out = ctx.out(1).as<T>() + b * k_size;
-      T* const v_out = ctx.out(2).as<T>() + b * v_size;
-      C* const dq = gradient_target(q_out, q_sum);
-      C* const dk = gradient_target(k_out, k_sum);
-      C* const dv = gradient_target(v_out, v_sum);
+      const auto q_out = output_matrix<T>(ctx.out(0), b);
+      const auto k_out = output_matrix<T>(ctx.out(1), b);
+      const auto v_out = output_matrix<T>(ctx.out(2), b);
+      const Matrix<C> dq = gradient_target(q_out, q_sum, state.width);
+      const Matrix<C> dk = gradient_target(k_out, k_sum, state.width);
+      const Matrix<C> dv = gradient_target(v_out, v_sum, state.value_width);
       // The loop starts at the last block, which sees most keys and so writes dk and dv; the others
       // add to them.
       const int64_t num_blocks = block > 0 ? (state.queries + block - 1) / block : 0;
       const int64_t most = visible_keys(state, attrs.is_causal, state.queries - 1);
-      const int64_t written = num_blocks > 0 ? most : 0;
-      std::fill(dk + written * state.width, dk + k_size, C{0});
-      std::fill(dv + written * state.value_width, dv + v_size, C{0});
+      for (int64_t j = num_blocks > 0 ? most : 0; j < state.keys; ++j) {
+        std::fill_n(dk.row(j), state.width, C{0});
+        std::fill_n(dv.row(j), state.value_width, C{0});
+      }
       for (int64_t i_block = num_blocks - 1; i_block >= 0; --i_block) {
         const int64_t first = i_block * block;
         const int64_t rows = std::min(block, state.queries - first);
         const int64_t keys = visible_keys(state, attrs.is_causal, first + rows - 1);
         const C beta = i_block == num_blocks - 1 ? C{0} : C{1};
-        const Matrix<C> own_q{q.data + first * q.stride, q.stride};
-        const Matrix<C> own_dy{dy.data + first * dy.stride, dy.stride};
+        const Matrix<const C> own_q{q.row(first), q.stride};
+        const Matrix<const C> own_dy{dy.row(first), dy.stride};
         product<C>(Transpose::kNo, Transpose::kYes, rows, keys, state.width, scale, own_q, k, 0,
-                   weights, keys);
+                   {weights, keys});
         product<C>(Transpose::kNo, Transpose::kYes, rows, keys, state.value_width, 1, own_dy, v, 0,
-                   slopes, keys);
+                   {slopes, keys});
         for (int64_t i = 0; i < rows; ++i) {
-          const C* const own_y = y.data + (first + i) * y.stride;
-          const C* const gradient = own_dy.data + i * own_dy.stride;
+          const C* const own_y = y.row(first + i);
+          const C* const gradient = own_dy.row(i);
           const V d = V::fill(row_sum<C>(
               state.value_width, [&](auto at) { return at.get(gradient) * at.get(own_y); }));
           const V shift = V::fill(lse[first + i]);
@@ -426,17 +438,22 @@ void run_backward(const KernelContext& ctx) {
           std::fill(ds + seen, ds + keys, C{0});
         }
         product<C>(Transpose::kNo, Transpose::kNo, rows, state.width, keys, 1, {slopes, keys}, k, 0,
-                   dq + first * state.width, state.width);
+                   {dq.row(first), dq.stride});
         product<C>(Transpose::kYes, Transpose::kNo, keys, state.width, rows, 1, {slopes, keys},
-                   own_q, beta, dk, state.width);
+                   own_q, beta, dk);
         product<C>(Transpose::kYes, Transpose::kNo, keys, state.value_width, rows, 1,
-                   {weights, keys}, own_dy, beta, dv, state.value_width);
+                   {weights, keys}, own_dy, beta, dv);
       }
       if constexpr (kIsHalf<T>) {
-        const auto same = [](V x) { return x; };
-        map(q_out, q_size, same, dq);
-        map(k_out, k_size, same, dk);
-        map(v_out, v_size, same, dv);
+        const auto narrow_rows = [](const Matrix<T>& to, const Matrix<C>& from, int64_t rows,
+                                    int64_t width) {
+          for (int64_t i = 0; i < rows; ++i)
+            map(
+                to.row(i), width, [](V x) { return x; }, from.row(i));
+        };
+        narrow_rows(q_out, dq, state.queries, state.width);
+        narrow_rows(k_out, dk, state.keys, state.width);
+        narrow_rows(v_out, dv, state.keys, state.value_width);
       }
     }
   });
@@ -448,6 +465,7 @@ KernelChoice select_fast(const KernelQuery& query) {
   constexpr int kFirst = kBackward ? 1 : 0;
   KernelChoice choice{nullptr, prepare_attention(query.input(kFirst), query.input(kFirst + 1),
                                                  query.input(kFirst + 2))};
+  choice.outputs = attention_outputs(query);
   dispatch_floating(query.output(0).dtype,
                     [&]<class T>() { choice.fn = kBackward ? run_backward<T> : run_attention<T>; });
   const auto& state = *static_cast<const AttentionState*>(choice.state.get());

@@ -8,6 +8,7 @@
 #include "core/generator.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/cast.h"
 #include "ops/random/random.h"
 #include "ops/shape/view.h"
 #include "tests/support/expect_tensor.h"
@@ -55,6 +56,38 @@ TEST(Attention, FusedEqualsExplicit) {
   expect_values(q.grad(), dq, 1e-5);
   expect_values(k.grad(), dk, 1e-5);
   expect_values(v.grad(), dv, 1e-5);
+}
+
+// Heads are views of (B, T, heads x width); results and gradients are stored as they are.
+TEST(Attention, HeadsThatAreViewsNeedNoCopies) {
+  manual_seed(2);
+  for (const DType dtype : {float32, float64, bfloat16}) {
+    const auto heads = [](const Tensor& x) { return x.reshape({2, 40, 3, 8}).transpose(1, 2); };
+    std::vector<Tensor> views;
+    std::vector<Tensor> dense;
+    for (int i = 0; i < 3; ++i) {
+      views.push_back(heads(cast(randn({2, 40, 24}), dtype)).requires_grad_());
+      dense.push_back(views.back().detach().contiguous().requires_grad_());
+    }
+    const Tensor dy = heads(cast(randn({2, 40, 24}), dtype));
+
+    const auto attend = [&](const std::vector<Tensor>& x) {
+      std::vector<Tensor> all = {
+          scaled_dot_product_attention(x[0], x[1], x[2], {.is_causal = true})};
+      for (const Tensor& dx : grad({all[0]}, x, {.grad_outputs = {dy}}))
+        all.push_back(dx);
+      return all;
+    };
+    const std::vector<Tensor> of_views = attend(views);
+    const std::vector<Tensor> of_dense = attend(dense);
+
+    for (size_t i = 0; i < of_views.size(); ++i) {
+      EXPECT_TRUE(of_views[i].transpose(1, 2).is_contiguous()) << dtype << ", " << i;
+      EXPECT_TRUE(of_dense[i].is_contiguous()) << dtype << ", " << i;
+      EXPECT_EQ(of_views[i].to_vector<double>(), of_dense[i].to_vector<double>())
+          << dtype << ", " << i;
+    }
+  }
 }
 
 TEST(Attention, MasksByTruthOrByAddition) {

@@ -426,6 +426,9 @@ void ProgramBuilder::share_bucket_memory() {
       const Buffer& sum = program_.buffer(step.outputs[k]);
       const BufferId addend = movable_addend(step.inputs[k], sum.base);
       if (addend == kNoBuffer || last_use[static_cast<size_t>(addend)] > i) continue;
+      // The first sum of an addend that the bucket adds up twice would overwrite it.
+      const auto shows_it = [&](BufferId id) { return program_.root_of(id) == addend; };
+      if (std::count_if(step.inputs.begin(), step.inputs.end(), shows_it) != 1) continue;
       program_.buffer(addend).base = sum.base;
       program_.buffer(addend).offset = sum.offset;
     }

@@ -262,9 +262,23 @@ class DataCheck {
     note_started(program_.steps[wait.started], -1);
   }
 
+  // The sums of a bucket are written while addends of other sums are still to be read.
+  void check_addends(size_t index) const {
+    const Step& step = program_.steps[index];
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      for (size_t k = 0; k < step.outputs.size(); ++k) {
+        const BufferId addend = step.inputs[i], sum = step.outputs[k];
+        if (!overlap(addend, sum) || (i == k && bytes_of(addend) == bytes_of(sum))) continue;
+        fail(program_, str(describe(program_, index), " writes sum ", k, " over addend ", i,
+                           ", which it may not have read yet"));
+      }
+    }
+  }
+
   void check_step(size_t index) {
     const Step& step = program_.steps[index];
     if (const auto* wait = step.as<WaitStep>()) check_waits(index, *wait);
+    if (step.as<BucketStep>() != nullptr) check_addends(index);
     check_started(index);
     const bool only_writes_first = step.op_call() != nullptr && step.op_call()->op == &ops::kCopy;
     for (size_t k = only_writes_first ? 1 : 0; k < step.inputs.size(); ++k)

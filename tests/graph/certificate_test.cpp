@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -337,6 +338,40 @@ TEST(Certificate, NamesMemoryThatIsUsedWrongly) {
   lost.program.steps.pop_back();
   plan_memory(lost.program);
   EXPECT_TRUE(has(lost.problem(), "no step waits for the end of step 3")) << lost.problem();
+}
+
+// Adds up two gradients, each of which is made in its place in the bucket.
+struct InBucket : Hand {
+  explicit InBucket(int64_t rank) : Hand(rank) {
+    all_reduce(2 * kCount, 1);
+    const auto route = program.steps[0].as<CollectiveStep>()->route;
+    const BufferId memory = buffer(2 * kCount);
+    Step bucket{.body = BucketStep{route}};
+    program.steps.clear();
+    for (int64_t i = 0; i < 2; ++i) {
+      for (std::vector<BufferId>* ids : {&bucket.inputs, &bucket.outputs}) {
+        ids->push_back(buffer());
+        program.buffer(ids->back()).base = memory;
+        program.buffer(ids->back()).offset = i * kCount;
+      }
+      program.steps.push_back({.body = ConvertStep{}, .outputs = {bucket.inputs.back()}});
+    }
+    program.steps.push_back(bucket);
+  }
+};
+
+TEST(Certificate, NamesAnAddendThatIsOverwritten) {
+  InBucket a(0), b(1);
+  for (Hand* hand : {static_cast<Hand*>(&a), static_cast<Hand*>(&b)})
+    plan_memory(hand->program);
+  EXPECT_EQ(refusal(a, b), "certified");
+  for (Hand* hand : {static_cast<Hand*>(&a), static_cast<Hand*>(&b)}) {
+    std::vector<BufferId>& addends = hand->program.steps.back().inputs;
+    addends[1] = addends[0];
+    plan_memory(hand->program);
+  }
+  const std::string twice = refusal(a, b);
+  EXPECT_TRUE(has(twice, "step 2 (sum_bucket) writes sum 0 over addend 1")) << twice;
 }
 
 TEST(Certificate, NamesMemoryThatIsUsedWhileAMessageArrives) {

@@ -178,6 +178,26 @@ TEST_P(GraphOverlap, ErrorsOfOneRankReachTheOthers) {
     EXPECT_NE(error.find("cross_entropy"), std::string::npos) << error;
 }
 
+// Sums a partial value twice, in one bucket.
+struct SumTwice : nn::Graph<SumTwice> {
+  SumTwice() { config().enable_pass("merge_common_subexpressions", false); }
+
+  Tensor build(const Tensor& a, const Tensor& b) {
+    const Tensor partial = matmul(a, b);
+    return sum(partial.to_global(kPair, kB) * partial.to_global(kPair, kB));
+  }
+};
+
+TEST_P(GraphOverlap, AnAddendOfTwoSumsIsNotOverwritten) {
+  run_on_ranks(2, [] {
+    const Tensor a = ones({3, 4}, {.placement = kPair, .sbp = kS1});
+    const Tensor b = ones({4, 5}, {.placement = kPair, .sbp = kS0});
+    SumTwice graph;
+    EXPECT_EQ(graph(a, b).item<double>(), 4 * 4 * 3 * 5);
+    EXPECT_EQ(graph.compile(a, b).plan().certificate().ranks[0].num_collectives, 1);
+  });
+}
+
 TEST(GraphOverlapPlans, AreSavedWithWhatRunsInTheBackground) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / str("flow_overlap_", getpid());

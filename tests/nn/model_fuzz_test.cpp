@@ -80,6 +80,12 @@ const std::vector<Kind>& kinds() {
       {"centred", [](const Tensor& x, A&) { return x - mean(x, 1, {.keepdim = true}); }},
       {"layer_norm", [](const Tensor& x, A&) { return layer_norm(x, {kWidth}); }},
       {"cumsum", [](const Tensor& x, A&) { return cumsum(x, 1) * 0.5; }},
+      {"largest column", [](const Tensor& x, A&) { return x - amax(x, 1, {.keepdim = true}); }},
+      {"sorted columns", [](const Tensor& x, A&) { return sort(x, {.dim = 1}).values - 0.5 * x; }},
+      {"spread", [](const Tensor& x, A&) { return x / (1 + std(x, 1, {.keepdim = true})); }},
+      {"logsumexp", [](const Tensor& x, A&) { return x - logsumexp(x, 1, {.keepdim = true}); }},
+      {"bilinear",
+       [](const Tensor& x, A& a) { return tanh(a.linear(x)) * sigmoid(a.linear(x)) + x; }, true},
       // views
       {"twice transposed", [](const Tensor& x, A&) { return tanh(x.t()).t() + x; }},
       {"heads",
@@ -107,6 +113,32 @@ const std::vector<Kind>& kinds() {
       {"tril", [](const Tensor& x, A&) { return tril(x) + x; }},
       {"mean of rows", [](const Tensor& x, A&) { return x - mean(x, 0, {.keepdim = true}); }, false,
        true},
+      {"mean of rows twice",
+       [](const Tensor& x, A&) {
+         const Tensor m = mean(x, 0, {.keepdim = true});
+         return x - m * m;
+       },
+       false, true},
+      {"products of columns",
+       [](const Tensor& x, A&) { return x + 0.05 * matmul(x, matmul(x.t(), x)); }, false, true},
+      {"attention of heads",
+       [](const Tensor& x, A&) {
+         const Tensor heads = x.reshape({x.size(0), 2, 3}).transpose(0, 1);
+         const Tensor y = scaled_dot_product_attention(heads, heads, heads, {.is_causal = true});
+         return y.transpose(0, 1).reshape({x.size(0), kWidth}) - 0.5 * x;
+       },
+       false, true},
+      {"rows picked",
+       [](const Tensor& x, A&) {
+         TensorOptions options{.dtype = int64};
+         if (x.is_global()) {
+           options.placement = x.placement();
+           options.sbp = NdSbp::broadcast(x.sbp().size());
+         }
+         const Tensor rows = remainder(arange(x.size(0), options) * 3, x.size(0));
+         return index_select(x, 0, rows) - x;
+       },
+       false, true},
       // writes
       {"column written",
        [](const Tensor& x, A&) {

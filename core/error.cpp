@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/log.h"
 
@@ -24,9 +25,9 @@ Error::Error(const std::string& message, Site site)
       site_(site),
       module_path_(running_module()),
       is_site_of_call_(is_users(site)) {
-  const ThreadState* state = internal::current_thread_state;
-  if (!is_site_of_call_ && state != nullptr && state->scope_site.is_known()) {
-    site_ = state->scope_site;
+  if (!is_site_of_call_) {
+    const Site scope = SiteScope::current();
+    if (scope.is_known()) site_ = scope;
   }
   set_what(message);
 }

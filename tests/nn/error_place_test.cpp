@@ -68,10 +68,9 @@ TEST(ErrorPlace, IsTheLineOfAnOptimizer) {
 
   expect_starts(error_of([&] { optim::SGD({w}, {.lr = -1}); }), at(__LINE__, "", "SGD"));
   optim::AdamW adamw({w});
-  expect_starts(error_of([&] {
-                  adamw.add_param_group({{ones({2}).requires_grad_()}, {.eps = -1}});
-                }),
-                at(__LINE__ - 1, "", "AdamW"));
+  const Tensor v = ones({2}).requires_grad_();
+  const auto add = [&] { adamw.add_param_group({{v}, {.eps = -1}}); };
+  expect_starts(error_of(add), at(__LINE__ - 1, "", "AdamW"));
 }
 
 struct Mlp : nn::Module<Mlp> {

@@ -8,6 +8,7 @@
 
 #include "boxing/layout.h"
 #include "boxing/run_route.h"
+#include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/device/device_memory.h"
 #include "core/error.h"
@@ -140,7 +141,8 @@ const CheckpointTensor& find(const Manifest& manifest, const std::string& name) 
 }
 }  // namespace
 
-Shape Checkpoint::shape(const std::string& name) const {
+Shape Checkpoint::shape(const std::string& name, Site site) const {
+  const SiteScope scope(site);
   return find(*manifest_, name).shape;
 }
 
@@ -168,7 +170,8 @@ void Checkpoint::read_box(const std::string& name, const Shape& begin, const Sha
   }
 }
 
-Tensor Checkpoint::read(const std::string& name, const TensorOptions& layout) const {
+Tensor Checkpoint::read(const std::string& name, const TensorOptions& layout, Site site) const {
+  const SiteScope scope(site);
   const CheckpointTensor& saved = find(*manifest_, name);
   MetaPtr meta = nullptr;
   if (layout.placement.defined()) {
@@ -194,7 +197,8 @@ Tensor Checkpoint::read(const std::string& name, const TensorOptions& layout) co
   return Tensor::make(meta, std::move(storage));
 }
 
-StateDict Checkpoint::read_all(const std::string& prefix) const {
+StateDict Checkpoint::read_all(const std::string& prefix, Site site) const {
+  const SiteScope scope(site);
   StateDict all;
   for (const auto& [name, tensor] : manifest_->tensors) {
     if (name.starts_with(prefix)) all.emplace(name.substr(prefix.size()), read(name));
@@ -202,7 +206,8 @@ StateDict Checkpoint::read_all(const std::string& prefix) const {
   return all;
 }
 
-void Checkpoint::read_into(const StateDict& targets, const std::string& prefix) const {
+void Checkpoint::read_into(const StateDict& targets, const std::string& prefix, Site site) const {
+  const SiteScope scope(site);
   std::string problems;
   for (const auto& [name, target] : targets) {
     const auto found = manifest_->tensors.find(prefix + name);
@@ -235,8 +240,9 @@ void Checkpoint::read_into(const StateDict& targets, const std::string& prefix) 
 
 // ---------------------------------------------------------------- CheckpointFolder
 
-CheckpointFolder::CheckpointFolder(std::string path, const CheckpointOptions& options)
+CheckpointFolder::CheckpointFolder(std::string path, const CheckpointOptions& options, Site site)
     : path_(std::move(path)), options_(options) {
+  const SiteScope scope(site);
   if (options.keep_last < 0 || options.keep_every < 0) {
     throw InvalidArgument(
         str("[checkpoint] keep_last and keep_every must not be negative; received ",
@@ -244,7 +250,8 @@ CheckpointFolder::CheckpointFolder(std::string path, const CheckpointOptions& op
   }
 }
 
-std::vector<int64_t> CheckpointFolder::steps() const {
+std::vector<int64_t> CheckpointFolder::steps(Site site) const {
+  const SiteScope scope(site);
   std::vector<int64_t> steps;
   std::error_code error;
   const fs::directory_iterator entries(path_, error);
@@ -329,7 +336,8 @@ std::optional<Checkpoint> CheckpointFolder::open_if_there(int64_t step) const {
   return Checkpoint(folder, reader, std::move(manifest));
 }
 
-Checkpoint CheckpointFolder::open(int64_t step) const {
+Checkpoint CheckpointFolder::open(int64_t step, Site site) const {
+  const SiteScope scope(site);
   // A save may replace the checkpoint by one of the same step.
   for (int tries = 0; tries < kMostTries; ++tries) {
     if (auto checkpoint = open_if_there(step)) return *std::move(checkpoint);
@@ -338,7 +346,8 @@ Checkpoint CheckpointFolder::open(int64_t step) const {
                     ": there is no such checkpoint; use one of the steps that steps() lists"));
 }
 
-std::optional<Checkpoint> CheckpointFolder::newest() const {
+std::optional<Checkpoint> CheckpointFolder::newest(Site site) const {
+  const SiteScope scope(site);
   std::string passed_over;
   for (int tries = 0; tries < kMostTries; ++tries) {
     const std::vector<int64_t> all = steps();
@@ -355,7 +364,7 @@ std::optional<Checkpoint> CheckpointFolder::newest() const {
         }
         has_vanished = true;  // a save is removing old checkpoints, so there is a newer one
       } catch (const IncompleteCheckpoint& error) {
-        passed_over += str("\n  ", error.what());
+        passed_over += str("\n  ", error.message());
       }
     }
     if (has_vanished) continue;

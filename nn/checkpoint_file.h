@@ -31,21 +31,23 @@ class Checkpoint {
   // The names of all logical tensors.
   std::vector<std::string> names() const;
   bool contains(const std::string& name) const;
-  Shape shape(const std::string& name) const;
+  Shape shape(const std::string& name, Site site = Site::here()) const;
   // The generator state of rank 0 at the time of the save.
   Generator::State generator() const;
 
   // Reads a tensor in its saved dtype: the whole tensor as a local one, or, if `layout` has a
   // placement, a global tensor of which this rank reads its part. Throws IoError if a file is
   // missing, too short or damaged; InvalidArgument if there is no such tensor.
-  Tensor read(const std::string& name, const TensorOptions& layout = {}) const;
+  Tensor read(const std::string& name, const TensorOptions& layout = {},
+              Site site = Site::here()) const;
   // Reads all tensors whose names begin with `prefix`, as local tensors. The names in the result
   // lack the prefix.
-  StateDict read_all(const std::string& prefix = "") const;
+  StateDict read_all(const std::string& prefix = "", Site site = Site::here()) const;
   // Fills each target, of any layout, with the saved tensor named prefix + name; each rank reads
   // only its part. Throws InvalidArgument, before anything is written, if names with that prefix or
   // shapes differ; the message lists all differences.
-  void read_into(const StateDict& targets, const std::string& prefix = "") const;
+  void read_into(const StateDict& targets, const std::string& prefix = "",
+                 Site site = Site::here()) const;
 
  private:
   friend class CheckpointFolder;
@@ -77,7 +79,8 @@ struct CheckpointOptions {
 class CheckpointFolder {
  public:
   // The first save creates the folder. Throws InvalidArgument for negative options.
-  explicit CheckpointFolder(std::string path, const CheckpointOptions& options = {});
+  explicit CheckpointFolder(std::string path, const CheckpointOptions& options = {},
+                            Site site = Site::here());
 
   // Saves `tensors`. Collective over the world. Each rank writes the slices that no rank before it
   // holds; local tensors are written by rank 0. Everything is written to a temporary folder,
@@ -90,16 +93,16 @@ class CheckpointFolder {
 
   // The steps of the committed checkpoints in ascending order. Like the functions below, it is not
   // collective. Throws IoError if the folder exists and cannot be read.
-  std::vector<int64_t> steps() const;
+  std::vector<int64_t> steps(Site site = Site::here()) const;
   // Opens the checkpoint of a step. Throws IoError if there is none, if it is damaged, or if files
   // are missing or do not belong to it.
-  Checkpoint open(int64_t step) const;
+  Checkpoint open(int64_t step, Site site = Site::here()) const;
   // Opens the complete checkpoint with the greatest step; empty if nothing has been committed. A
   // checkpoint is complete if it has its manifest and all files that the manifest lists; an
   // interrupted copy of a folder is not. Incomplete ones are passed over with a warning that names
   // them. Throws IoError if there are only incomplete ones, or if the newest complete one is
   // damaged. Works next to a job that saves and removes old checkpoints.
-  std::optional<Checkpoint> newest() const;
+  std::optional<Checkpoint> newest(Site site = Site::here()) const;
 
  private:
   std::optional<Checkpoint> open_if_there(int64_t step) const;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "boxing/comm/communicator.h"
+#include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -57,6 +58,8 @@ std::vector<std::string> in_agreement(Site site, const Phase& phase) {
   std::string own;
   try {
     own = "+" + phase();
+  } catch (const Error& error) {
+    own = "-" + error.message();  // the error that all ranks throw has the line
   } catch (const std::exception& error) {
     own = str("-", error.what());
   }
@@ -212,6 +215,7 @@ void remove_old(const std::string& path, const std::vector<int64_t>& steps, int6
 
 void CheckpointFolder::save(int64_t step, const StateDict& tensors, const Metadata& metadata,
                             Site site) const {
+  const SiteScope scope(site);
   check_savable(step, tensors);
   const bool leads = env::rank() == 0;
   std::optional<FileLock> lock;

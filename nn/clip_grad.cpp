@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "boxing/redistribute.h"
+#include "core/calls/site_scope.h"
 #include "core/device/joined_launch.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -153,18 +154,22 @@ void scale_to_norm(const std::vector<Tensor>& grads, double max_norm, const Tens
 
 }  // namespace
 
-Tensor get_total_norm(const std::vector<Tensor>& tensors, const ClipGradNormOptions& options) {
+Tensor get_total_norm(const std::vector<Tensor>& tensors, const ClipGradNormOptions& options,
+                      Site site) {
+  const SiteScope scope(site);
   return total_norm_of("get_total_norm", tensors, options);
 }
 
 void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_norm,
-                           const Tensor& total_norm) {
+                           const Tensor& total_norm, Site site) {
+  const SiteScope scope(site);
   check_max_norm("clip_grads_with_norm_", max_norm);
   scale_to_norm(grads_of(parameters), max_norm, total_norm);
 }
 
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
-                       const ClipGradNormOptions& options) {
+                       const ClipGradNormOptions& options, Site site) {
+  const SiteScope scope(site);
   check_max_norm("clip_grad_norm_", max_norm);
   const std::vector<Tensor> grads = grads_of(parameters);
   Tensor total = total_norm_of("clip_grad_norm_", grads, options);
@@ -172,7 +177,8 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,
   return total;
 }
 
-void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
+void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value, Site site) {
+  const SiteScope scope(site);
   if (clip_value < 0 || std::isnan(clip_value)) {
     throw InvalidArgument(
         str("[clip_grad_value_] clip_value must not be negative; received ", clip_value));

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "core/signals.h"
 #include "nn/folder_lock.h"
@@ -206,7 +207,8 @@ FileLock::~FileLock() {
   close(descriptor_);
 }
 
-std::string read_text(const std::string& path, uint64_t max_bytes) {
+std::string read_text(const std::string& path, uint64_t max_bytes, Site site) {
+  const SiteScope scope(site);
   InputFile file(path);
   if (file.size() > max_bytes) {
     throw BadFile(str("[file] ", path, " has ", file.size(), " bytes, but at most ", max_bytes,

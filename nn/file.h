@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/site.h"
+
 namespace flow::nn {
 
 // A regular file, opened for reading from its start.
@@ -52,7 +54,8 @@ class OutputFile {
 };
 
 // Returns the whole file as text. Throws IoError if it has more than `max_bytes`.
-std::string read_text(const std::string& path, uint64_t max_bytes = uint64_t{1} << 34);
+std::string read_text(const std::string& path, uint64_t max_bytes = uint64_t{1} << 34,
+                      Site site = Site::here());
 
 // Makes the entries of a folder durable.
 void sync_folder(const std::string& path);

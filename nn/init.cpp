@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autograd/tensor_autograd.h"
+#include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -198,10 +199,11 @@ void draw_orthogonal(const Tensor& tensor, double gain) {
   assign(tensor, values);
 }
 
-int64_t kernel_elements(const Tensor& weight) {
+int64_t kernel_elements(const char* caller, const Tensor& weight) {
   if (weight.dim() < 2) {
-    throw InvalidArgument(str(
-        "[init] fan-in and fan-out need at least two dims (out, in, …); received ", weight.meta()));
+    throw InvalidArgument(str("[", caller,
+                              "] fan-in and fan-out need at least two dims (out, in, …); received ",
+                              weight.meta()));
   }
   int64_t elements = 1;
   for (int64_t i = 2; i < weight.dim(); ++i)
@@ -210,36 +212,46 @@ int64_t kernel_elements(const Tensor& weight) {
 }
 }  // namespace
 
-int64_t fan_in(const Tensor& weight) {
-  return weight.size(1) * kernel_elements(weight);
+int64_t fan_in(const Tensor& weight, Site site) {
+  const SiteScope scope(site);
+  const int64_t elements = kernel_elements("fan_in", weight);
+  return weight.size(1) * elements;
 }
 
-int64_t fan_out(const Tensor& weight) {
-  return weight.size(0) * kernel_elements(weight);
+int64_t fan_out(const Tensor& weight, Site site) {
+  const SiteScope scope(site);
+  const int64_t elements = kernel_elements("fan_out", weight);
+  return weight.size(0) * elements;
 }
 
-const Tensor& uniform_(const Tensor& tensor, double a, double b) {
+const Tensor& uniform_(const Tensor& tensor, double a, double b, Site site) {
+  const SiteScope scope(site);
   return internal::draw_initial(tensor, [=](const Tensor& target) { target.uniform_(a, b); });
 }
 
-const Tensor& normal_(const Tensor& tensor, double mean, double std) {
+const Tensor& normal_(const Tensor& tensor, double mean, double std, Site site) {
+  const SiteScope scope(site);
   return internal::draw_initial(tensor, [=](const Tensor& target) { target.normal_(mean, std); });
 }
 
-const Tensor& constant_(const Tensor& tensor, double value) {
+const Tensor& constant_(const Tensor& tensor, double value, Site site) {
+  const SiteScope scope(site);
   const NoGradGuard no_grad;
   return tensor.fill_(value);
 }
 
-const Tensor& ones_(const Tensor& tensor) {
+const Tensor& ones_(const Tensor& tensor, Site site) {
+  const SiteScope scope(site);
   return constant_(tensor, 1);
 }
 
-const Tensor& zeros_(const Tensor& tensor) {
+const Tensor& zeros_(const Tensor& tensor, Site site) {
+  const SiteScope scope(site);
   return constant_(tensor, 0);
 }
 
-const Tensor& eye_(const Tensor& tensor) {
+const Tensor& eye_(const Tensor& tensor, Site site) {
+  const SiteScope scope(site);
   if (tensor.dim() != 2) {
     throw InvalidArgument(
         str("[eye_] the tensor must have two dims; received ", tensor.meta(), "; reshape it"));
@@ -250,7 +262,8 @@ const Tensor& eye_(const Tensor& tensor) {
   return assign(tensor, values);
 }
 
-const Tensor& dirac_(const Tensor& tensor, int64_t groups) {
+const Tensor& dirac_(const Tensor& tensor, int64_t groups, Site site) {
+  const SiteScope scope(site);
   if (tensor.dim() < 3 || tensor.dim() > 5 || groups < 1 || tensor.size(0) % groups != 0) {
     throw InvalidArgument(
         str("[dirac_] the tensor must be (out, in / groups, …) with one to three ",
@@ -260,7 +273,7 @@ const Tensor& dirac_(const Tensor& tensor, int64_t groups) {
   std::vector<double> values(static_cast<size_t>(tensor.numel()));
   if (values.empty()) return tensor;
   const int64_t outputs = tensor.size(0) / groups, inputs = tensor.size(1);
-  const int64_t elements = kernel_elements(tensor);
+  const int64_t elements = kernel_elements("dirac_", tensor);
   int64_t middle = 0;
   for (int64_t i = 2; i < tensor.dim(); ++i)
     middle = middle * tensor.size(i) + tensor.size(i) / 2;
@@ -273,7 +286,8 @@ const Tensor& dirac_(const Tensor& tensor, int64_t groups) {
   return assign(tensor, values);
 }
 
-const Tensor& sparse_(const Tensor& tensor, double sparsity, double std) {
+const Tensor& sparse_(const Tensor& tensor, double sparsity, double std, Site site) {
+  const SiteScope scope(site);
   if (tensor.dim() != 2 || !(sparsity >= 0 && sparsity <= 1)) {
     throw InvalidArgument(
         str("[sparse_] the tensor must have two dims, and sparsity must be from 0 to 1; received ",
@@ -283,7 +297,8 @@ const Tensor& sparse_(const Tensor& tensor, double sparsity, double std) {
                                 [=](const Tensor& target) { draw_sparse(target, sparsity, std); });
 }
 
-const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& options) {
+const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& options, Site site) {
+  const SiteScope scope(site);
   if (!(options.std > 0) || !(options.a < options.b)) {
     throw InvalidArgument(str("[trunc_normal_] std must be positive and a below b; received ",
                               options.std, ", ", options.a, ", ", options.b));
@@ -292,7 +307,8 @@ const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& opti
                                 [=](const Tensor& target) { draw_trunc_normal(target, options); });
 }
 
-double calculate_gain(std::string_view nonlinearity, double param) {
+double calculate_gain(std::string_view nonlinearity, double param, Site site) {
+  const SiteScope scope(site);
   for (const char* plain : {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
                             "conv_transpose2d", "conv_transpose3d", "sigmoid"}) {
     if (nonlinearity == plain) return 1;
@@ -307,39 +323,46 @@ double calculate_gain(std::string_view nonlinearity, double param) {
 
 namespace {
 // The standard deviation of a weight (He et al. 2015).
-double kaiming_std(const Tensor& tensor, const KaimingOptions& options) {
+double kaiming_std(const char* caller, const Tensor& tensor, const KaimingOptions& options) {
   if (options.mode != "fan_in" && options.mode != "fan_out") {
     throw InvalidArgument(
-        str("[kaiming] unknown mode; received '", options.mode, "'; use fan_in or fan_out"));
+        str("[", caller, "] unknown mode; received '", options.mode, "'; use fan_in or fan_out"));
   }
+  kernel_elements(caller, tensor);
   const int64_t fan = options.mode == "fan_in" ? fan_in(tensor) : fan_out(tensor);
   return calculate_gain(options.nonlinearity, options.a) / std::sqrt(static_cast<double>(fan));
 }
 
-double xavier_std(const Tensor& tensor, double gain) {
+double xavier_std(const char* caller, const Tensor& tensor, double gain) {
+  kernel_elements(caller, tensor);
   return gain * std::sqrt(2.0 / static_cast<double>(fan_in(tensor) + fan_out(tensor)));
 }
 }  // namespace
 
-const Tensor& kaiming_uniform_(const Tensor& tensor, const KaimingOptions& options) {
-  const double bound = std::sqrt(3.0) * kaiming_std(tensor, options);
+const Tensor& kaiming_uniform_(const Tensor& tensor, const KaimingOptions& options, Site site) {
+  const SiteScope scope(site);
+  const double bound = std::sqrt(3.0) * kaiming_std("kaiming_uniform_", tensor, options);
   return uniform_(tensor, -bound, bound);
 }
 
-const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& options) {
-  return normal_(tensor, 0, kaiming_std(tensor, options));
+const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& options, Site site) {
+  const SiteScope scope(site);
+  return normal_(tensor, 0, kaiming_std("kaiming_normal_", tensor, options));
 }
 
-const Tensor& xavier_uniform_(const Tensor& tensor, double gain) {
-  const double bound = std::sqrt(3.0) * xavier_std(tensor, gain);
+const Tensor& xavier_uniform_(const Tensor& tensor, double gain, Site site) {
+  const SiteScope scope(site);
+  const double bound = std::sqrt(3.0) * xavier_std("xavier_uniform_", tensor, gain);
   return uniform_(tensor, -bound, bound);
 }
 
-const Tensor& xavier_normal_(const Tensor& tensor, double gain) {
-  return normal_(tensor, 0, xavier_std(tensor, gain));
+const Tensor& xavier_normal_(const Tensor& tensor, double gain, Site site) {
+  const SiteScope scope(site);
+  return normal_(tensor, 0, xavier_std("xavier_normal_", tensor, gain));
 }
 
-const Tensor& orthogonal_(const Tensor& tensor, double gain) {
+const Tensor& orthogonal_(const Tensor& tensor, double gain, Site site) {
+  const SiteScope scope(site);
   if (tensor.dim() < 2) {
     throw InvalidArgument(str("[orthogonal_] the tensor must have at least two dims; received ",
                               tensor.meta(), "; use another initialization for vectors"));

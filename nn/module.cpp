@@ -184,7 +184,8 @@ void ModuleBase::check_new_name(std::string_view name) const {
   }
 }
 
-Tensor ModuleBase::register_parameter(std::string_view name, const Tensor& value) {
+Tensor ModuleBase::register_parameter(std::string_view name, const Tensor& value, Site site) {
+  const SiteScope scope(site);
   check_new_name(name);
   if (!value.defined()) return value;
   value.requires_grad_();
@@ -194,7 +195,9 @@ Tensor ModuleBase::register_parameter(std::string_view name, const Tensor& value
   return value;
 }
 
-Tensor ModuleBase::register_buffer(std::string_view name, const Tensor& value, bool persistent) {
+Tensor ModuleBase::register_buffer(std::string_view name, const Tensor& value, bool persistent,
+                                   Site site) {
+  const SiteScope scope(site);
   check_new_name(name);
   if (value.defined()) live_state().buffers.emplace_back(name, value);
   note_registration();
@@ -297,7 +300,8 @@ void ModuleBase::zero_grad() {
     parameter.set_grad(Tensor());
 }
 
-void ModuleBase::to(DType dtype) {
+void ModuleBase::to(DType dtype, Site site) {
+  const SiteScope scope(site);
   if (!is_floating(dtype)) {
     throw InvalidArgument(str("[to] the dtype of a module must be floating; received ", dtype,
                               "; give float16, bfloat16, float32 or float64"));

@@ -24,6 +24,7 @@
 
 #include "autograd/recompute.h"
 #include "boxing/redistribute.h"
+#include "core/calls/site_scope.h"
 #include "core/tensor.h"
 
 namespace flow {
@@ -123,9 +124,9 @@ class ModuleBase {
   const NamedModules& children() const;
   // Look-ups by dotted path; "" is this module. They throw InvalidArgument, naming the part of the
   // path that does not exist.
-  ModuleBase get_submodule(std::string_view path) const;
-  Tensor get_parameter(std::string_view path) const;
-  Tensor get_buffer(std::string_view path) const;
+  ModuleBase get_submodule(std::string_view path, Site site = Site::here()) const;
+  Tensor get_parameter(std::string_view path, Site site = Site::here()) const;
+  Tensor get_buffer(std::string_view path, Site site = Site::here()) const;
 
   // Replaces the sub-module at a dotted path, for every handle: calls through handles of the old
   // module reach the new one, but the public tensors of old handles remain the old ones. The
@@ -135,7 +136,7 @@ class ModuleBase {
 
   requires std::derived_from<M, ModuleBase>
 
-  void replace_module(std::string_view path, M module);
+  void replace_module(std::string_view path, M module, Site site = Site::here());
 
   // Parameters and persistent buffers by name. The tensors share memory with the module, except for
   // tensors that are joined in files, which are copies.
@@ -149,7 +150,8 @@ class ModuleBase {
   // Copies values into the parameters and buffers. Throws InvalidArgument, before anything is
   // written, if a shape differs or (strict) a name is missing or unexpected; the message lists all
   // differences.
-  LoadResult load_state_dict(const StateDict& state, LoadOptions options = {});
+  LoadResult load_state_dict(const StateDict& state, LoadOptions options = {},
+                             Site site = Site::here());
 
   // Hooks run in order of registration. The returned number identifies the hook for remove_hook.
   int64_t register_forward_pre_hook(ForwardPreHook hook);
@@ -170,7 +172,7 @@ class ModuleBase {
   void zero_grad();
   // Converts floating parameters, their gradients and floating buffers in place; handles remain
   // valid. A dtype that is not floating is InvalidArgument.
-  void to(DType dtype);
+  void to(DType dtype, Site site = Site::here());
   // Moves parameters and buffers to "cpu" or "cuda". Unsupported if this build has no such device.
   void to(std::string_view device, Site site = Site::here());
   // Options for graphs: model.blocks[1].to<nn::GraphModule>().set_stage(1, placement).
@@ -220,12 +222,15 @@ class ModuleBase {
   // Registers a tensor or sub-module. A name must not contain dots and must be unique among the
   // module's tensors and sub-modules, else InvalidArgument. Parameters record gradients. An
   // undefined tensor (for example a bias that is left out) is not registered.
-  Tensor register_parameter(std::string_view name, const Tensor& value);
+  Tensor register_parameter(std::string_view name, const Tensor& value, Site site = Site::here());
   // A buffer that is not persistent is not part of state_dict().
-  Tensor register_buffer(std::string_view name, const Tensor& value, bool persistent = true);
+  Tensor register_buffer(std::string_view name, const Tensor& value, bool persistent = true,
+                         Site site = Site::here());
   template <class M>
 
-  requires std::derived_from<M, ModuleBase> M register_module(std::string_view name, M module) {
+  requires std::derived_from<M, ModuleBase> M register_module(std::string_view name, M module,
+                                                              Site site = Site::here()) {
+    const SiteScope scope(site);
     add_child(name, module, typeid(M));
     return module;
   }
@@ -514,7 +519,8 @@ template <class M>
 
 requires std::derived_from<M, ModuleBase>
 
-void ModuleBase::replace_module(std::string_view path, M module) {
+void ModuleBase::replace_module(std::string_view path, M module, Site site) {
+  const SiteScope scope(site);
   constexpr bool kMapsTensors = std::is_invocable_r_v<Tensor, M&, const Tensor&>;
   const bool is_any = check_replacement(path, typeid(M), kMapsTensors);
   if constexpr (kMapsTensors && !std::same_as<M, AnyModule>) {

@@ -133,7 +133,8 @@ StateDict ModuleBase::state_dict() const {
   return tensors;
 }
 
-LoadResult ModuleBase::load_state_dict(const StateDict& state, LoadOptions options) {
+LoadResult ModuleBase::load_state_dict(const StateDict& state, LoadOptions options, Site site) {
+  const SiteScope scope(site);
   const NoGradGuard no_grad;
   StateDict own = persistent_tensors();
   StateDict given = state;

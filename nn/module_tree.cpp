@@ -33,7 +33,8 @@ const Entry* find_named(const std::vector<Entry>& entries, std::string_view name
 }
 }  // namespace
 
-ModuleBase ModuleBase::get_submodule(std::string_view path) const {
+ModuleBase ModuleBase::get_submodule(std::string_view path, Site site) const {
+  const SiteScope scope(site);
   ModuleBase at = *this;
   std::string_view rest = path;
   while (!rest.empty()) {
@@ -46,7 +47,8 @@ ModuleBase ModuleBase::get_submodule(std::string_view path) const {
   return at;
 }
 
-Tensor ModuleBase::get_parameter(std::string_view path) const {
+Tensor ModuleBase::get_parameter(std::string_view path, Site site) const {
+  const SiteScope scope(site);
   const auto [parent, name] = split_last(path);
   const ModuleBase module = get_submodule(parent);
   const auto* found = find_named(module.live_state().parameters, name);
@@ -54,7 +56,8 @@ Tensor ModuleBase::get_parameter(std::string_view path) const {
   return found->second;
 }
 
-Tensor ModuleBase::get_buffer(std::string_view path) const {
+Tensor ModuleBase::get_buffer(std::string_view path, Site site) const {
+  const SiteScope scope(site);
   const auto [parent, name] = split_last(path);
   const ModuleBase module = get_submodule(parent);
   const auto* found = find_named(module.live_state().buffers, name);

@@ -30,7 +30,8 @@ std::span<const std::byte> elements_of(const Tensor& whole) {
 
 }  // namespace
 
-void save_npy(const std::string& path, const Tensor& x) {
+void save_npy(const std::string& path, const Tensor& x, Site site) {
+  const SiteScope scope(site);
   const std::string header = npy_header(x.dtype(), x.shape());
   const Tensor whole = whole_of(x);
   const std::span<const std::byte> elements = elements_of(whole);
@@ -40,12 +41,15 @@ void save_npy(const std::string& path, const Tensor& x) {
   file.commit();
 }
 
-Tensor load_npy(const std::string& path) {
+Tensor load_npy(const std::string& path, Site site) {
+  const SiteScope scope(site);
   InputFile file(path);
   return read_npy([&](void* target, size_t bytes) { file.read(target, bytes); }, file.size(), path);
 }
 
-void save_npz(const std::string& path, const StateDict& tensors, const NpzOptions& options) {
+void save_npz(const std::string& path, const StateDict& tensors, const NpzOptions& options,
+              Site site) {
+  const SiteScope scope(site);
   for (const auto& [name, tensor] : tensors)
     npy_header(tensor.dtype(), tensor.shape());  // throws before anything is written
   ZipWriter archive(path);
@@ -58,7 +62,8 @@ void save_npz(const std::string& path, const StateDict& tensors, const NpzOption
   archive.commit();
 }
 
-StateDict load_npz(const std::string& path) {
+StateDict load_npz(const std::string& path, Site site) {
+  const SiteScope scope(site);
   ZipReader archive(path);
   StateDict tensors;
   for (const ZipEntry& entry : archive.entries()) {

@@ -6,7 +6,9 @@
 
 namespace flow::nn {
 
-void save_safetensors(const std::string& path, const StateDict& tensors, const Metadata& metadata) {
+void save_safetensors(const std::string& path, const StateDict& tensors, const Metadata& metadata,
+                      Site site) {
+  const SiteScope scope(site);
   std::vector<Tensor> whole;
   std::vector<SafetensorsData> entries;
   for (const auto& [name, tensor] : tensors) {
@@ -17,7 +19,8 @@ void save_safetensors(const std::string& path, const StateDict& tensors, const M
   write_safetensors(path, entries, metadata);
 }
 
-StateDict load_safetensors(const std::string& path, Metadata* metadata) {
+StateDict load_safetensors(const std::string& path, Metadata* metadata, Site site) {
+  const SiteScope scope(site);
   InputFile file(path);
   StateDict tensors;
   for (const SafetensorsEntry& entry : read_safetensors_index(file, path, metadata)) {

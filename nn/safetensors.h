@@ -17,12 +17,13 @@ using Metadata = std::map<std::string, std::string>;
 // written; InvalidArgument for names that the format does not allow: __metadata__ and text that is
 // not UTF-8.
 void save_safetensors(const std::string& path, const StateDict& tensors,
-                      const Metadata& metadata = {});
+                      const Metadata& metadata = {}, Site site = Site::here());
 
 // Reads all tensors as local CPU tensors, and the metadata if `metadata` is not null. The file is
 // not trusted: the header, sizes, offsets and dtypes are checked before memory is allocated.
 // Tensors of the format's dtypes that flow does not have (C64, F8_E4M3, U16 and others) are left
 // out, and a warning names them. Throws IoError, naming the path and the defect.
-StateDict load_safetensors(const std::string& path, Metadata* metadata = nullptr);
+StateDict load_safetensors(const std::string& path, Metadata* metadata = nullptr,
+                           Site site = Site::here());
 
 }  // namespace flow::nn

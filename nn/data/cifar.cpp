@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "core/calls/site_scope.h"
 #include "nn/data/dataset.h"
 #include "nn/file.h"
 #include "ops/creation/creation.h"
@@ -42,7 +43,8 @@ Tensor to_unit(const Tensor& bytes) {
 }
 }  // namespace
 
-Cifar10::Cifar10(const std::string& root, DatasetOptions options) {
+Cifar10::Cifar10(const std::string& root, DatasetOptions options, Site site) {
+  const SiteScope scope(site);
   const std::vector<std::string> names = names_of(options.train);
   const std::filesystem::path folder = folder_of(root, names);
   std::vector<uint8_t> pixels;
@@ -73,9 +75,9 @@ Cifar10::Cifar10(const std::string& root, DatasetOptions options) {
   labels_ = tensor(labels, {count});
 }
 
-Cifar10::Sample Cifar10::operator[](int64_t i) const {
-  check_sample("Cifar10", i, size());
-  return {to_unit(images_.select(0, i)), labels_.select(0, i)};
+Cifar10::Sample Cifar10::operator[](PositionArg i) const {
+  check_sample("Cifar10", i.value, size(), i.site);
+  return {to_unit(images_.select(0, i.value)), labels_.select(0, i.value)};
 }
 
 Cifar10::Sample Cifar10::batch(const std::vector<int64_t>& indices) const {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/calls/position_arg.h"
 #include "nn/data/mnist.h"
 
 namespace flow::data {
@@ -17,11 +18,11 @@ class Cifar10 {
   // Reads data_batch_1.bin … data_batch_5.bin, or test_batch.bin if train is false, from `root` or
   // its sub-folder cifar-10-batches-bin. Sizes and labels are checked. Throws IoError, naming the
   // expected files. Nothing is downloaded.
-  explicit Cifar10(const std::string& root, DatasetOptions options = {});
+  explicit Cifar10(const std::string& root, DatasetOptions options = {}, Site site = Site::here());
 
   int64_t size() const { return labels_.size(0); }
 
-  Sample operator[](int64_t i) const;
+  Sample operator[](PositionArg i) const;
   Sample batch(const std::vector<int64_t>& indices) const;
 
   const Tensor& labels() const { return labels_; }

@@ -82,7 +82,7 @@ B map_tensors(const B& batch, const F& f) {
 template <class S>
 BatchOf<S> collate(const std::vector<S>& samples) {
   if constexpr (std::same_as<S, Tensor>) {
-    return stack(samples, 0);
+    return stack(TensorListArg(samples, Site::none()), 0);
   } else if constexpr (internal::TupleLike<S>) {
     const auto column = [&]<size_t i>(std::integral_constant<size_t, i>) {
       std::vector<std::tuple_element_t<i, S>> parts;

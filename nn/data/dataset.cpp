@@ -10,17 +10,19 @@
 
 namespace flow::data {
 
-void check_sample(const char* dataset, int64_t i, int64_t size) {
+void check_sample(const char* dataset, int64_t i, int64_t size, Site site) {
   if (i >= 0 && i < size) return;
   throw InvalidArgument(str("[", dataset, "] index ", i, " is out of range; the size is ", size,
-                            "; use an index from 0 to size - 1"));
+                            "; use an index from 0 to size - 1"),
+                        site);
 }
 
-Tensor rows(const Tensor& x, const std::vector<int64_t>& indices) {
+Tensor rows(const Tensor& x, const std::vector<int64_t>& indices, Site site) {
+  const SiteScope scope(site);
   return index_select(x, 0, tensor(indices, {static_cast<int64_t>(indices.size())}));
 }
 
-std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& lengths) {
+std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& lengths, Site site) {
   const double sum = std::accumulate(lengths.begin(), lengths.end(), 0.0);
   std::vector<int64_t> sizes;
   bool is_valid = !lengths.empty();
@@ -41,9 +43,10 @@ std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& length
     sizes.push_back(static_cast<int64_t>(length));
   }
   if (!is_valid || sum != static_cast<double>(size)) {
-    throw InvalidArgument(str("[random_split] lengths must be sizes that add up to ", size,
-                              ", or fractions that add up to 1; received lengths whose sum is ",
-                              sum));
+    throw InvalidArgument(
+        str("[random_split] lengths must be sizes that add up to ", size,
+            ", or fractions that add up to 1; received lengths whose sum is ", sum),
+        site);
   }
   return sizes;
 }

@@ -7,11 +7,14 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "core/calls/position_arg.h"
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "core/generator.h"
 #include "core/tensor.h"
@@ -19,6 +22,16 @@
 namespace flow::data {
 
 namespace internal {
+
+// Sample i, for which the caller's line counts.
+template <class Dataset>
+decltype(auto) sample_at(const Dataset& dataset, int64_t i) {
+  if constexpr (requires { dataset[PositionArg(i, Site::none())]; }) {
+    return dataset[PositionArg(i, Site::none())];
+  } else {
+    return dataset[i];
+  }
+}
 
 template <class Dataset>
 struct SampleType {
@@ -42,13 +55,14 @@ template <class Dataset>
 using SampleOf = typename internal::SampleType<Dataset>::Type;
 
 // Throws InvalidArgument unless 0 <= i < size.
-void check_sample(const char* dataset, int64_t i, int64_t size);
+void check_sample(const char* dataset, int64_t i, int64_t size, Site site = Site::here());
 // The slices of x along dim 0 with these indices.
-Tensor rows(const Tensor& x, const std::vector<int64_t>& indices);
+Tensor rows(const Tensor& x, const std::vector<int64_t>& indices, Site site = Site::here());
 // Part sizes whose sum is `size`. `lengths` are these sizes, or fractions whose sum is 1; then
 // sizes are rounded down, and the samples that remain are given one by one to the parts from the
 // first. Throws InvalidArgument for other lengths.
-std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& lengths);
+std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& lengths,
+                                 Site site = Site::here());
 
 // Sample i is row i of each of the tensors, whose sizes of dim 0 must be equal; otherwise
 // InvalidArgument.
@@ -60,7 +74,11 @@ class TensorDataset {
 
   template <class... T>
 
-  requires(sizeof...(T) == N) explicit TensorDataset(const T&... tensors) : tensors_{tensors...} {
+  requires(sizeof...(T) + 1 == N &&
+           (std::same_as<T, Tensor> && ...)) explicit TensorDataset(const TensorArg& first,
+                                                                    const T&... others)
+      : tensors_{first.tensor(), others...} {
+    const SiteScope scope(first.site());
     for (const Tensor& tensor : tensors_) {
       if (tensor.dim() == 0 || tensor.size(0) != tensors_[0].size(0)) {
         throw InvalidArgument(str(
@@ -72,18 +90,18 @@ class TensorDataset {
 
   int64_t size() const { return tensors_[0].size(0); }
 
-  Sample operator[](int64_t i) const {
-    check_sample("TensorDataset", i, size());
+  Sample operator[](PositionArg i) const {
+    check_sample("TensorDataset", i.value, size(), i.site);
     Sample sample;
     for (size_t t = 0; t < N; ++t)
-      sample[t] = tensors_[t].select(0, i);
+      sample[t] = tensors_[t].select(0, i.value, i.site);
     return sample;
   }
 
   Sample batch(const std::vector<int64_t>& indices) const {
     Sample batch;
     for (size_t t = 0; t < N; ++t)
-      batch[t] = rows(tensors_[t], indices);
+      batch[t] = rows(tensors_[t], indices, Site::none());
     return batch;
   }
 
@@ -105,9 +123,10 @@ class Subset {
 
   int64_t size() const { return static_cast<int64_t>(indices_.size()); }
 
-  Sample operator[](int64_t i) const {
-    check_sample("Subset", i, size());
-    return dataset_[indices_[static_cast<size_t>(i)]];
+  Sample operator[](PositionArg i) const {
+    const SiteScope scope(i.site);
+    check_sample("Subset", i.value, size(), i.site);
+    return internal::sample_at(dataset_, indices_[static_cast<size_t>(i.value)]);
   }
 
   Sample batch(const std::vector<int64_t>& wanted) const requires
@@ -118,7 +137,7 @@ class Subset {
   {
     std::vector<int64_t> inner;
     for (const int64_t i : wanted) {
-      check_sample("Subset", i, size());
+      check_sample("Subset", i, size(), Site::none());
       inner.push_back(indices_[static_cast<size_t>(i)]);
     }
     return dataset_.batch(inner);
@@ -145,7 +164,10 @@ class Transformed {
 
   int64_t size() const { return dataset_.size(); }
 
-  Sample operator[](int64_t i) const { return transform_(dataset_[i]); }
+  Sample operator[](PositionArg i) const {
+    const SiteScope scope(i.site);
+    return transform_(internal::sample_at(dataset_, i.value));
+  }
 
  private:
   Dataset dataset_;
@@ -161,8 +183,9 @@ std::vector<int64_t> shared_permutation(int64_t size);
 // {0.9, 0.1}). Throws InvalidArgument as split_sizes.
 template <class Dataset>
 std::vector<Subset<Dataset>> random_split(const Dataset& dataset,
-                                          const std::vector<double>& lengths) {
-  const std::vector<int64_t> sizes = split_sizes(dataset.size(), lengths);
+                                          const std::vector<double>& lengths,
+                                          Site site = Site::here()) {
+  const std::vector<int64_t> sizes = split_sizes(dataset.size(), lengths, site);
   const std::vector<int64_t> order = internal::shared_permutation(dataset.size());
   std::vector<Subset<Dataset>> parts;
   auto from = order.begin();

@@ -6,6 +6,7 @@
 
 #include <zlib.h>
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "nn/file.h"
 
@@ -95,7 +96,8 @@ void write(const std::string& path, const std::vector<uint8_t>& header,
 
 }  // namespace
 
-Digits read_idx(const std::string& images_path, const std::string& labels_path) {
+Digits read_idx(const std::string& images_path, const std::string& labels_path, Site site) {
+  const SiteScope scope(site);
   Digits digits;
   IdxFile images(images_path);
   images.check_magic(kImagesMagic);
@@ -129,8 +131,9 @@ Digits read_idx(const std::string& images_path, const std::string& labels_path) 
   return digits;
 }
 
-void write_idx(const Digits& digits, const std::string& images_path,
-               const std::string& labels_path) {
+void write_idx(const Digits& digits, const std::string& images_path, const std::string& labels_path,
+               Site site) {
+  const SiteScope scope(site);
   std::vector<uint8_t> header;
   append_u32(header, kImagesMagic);
   append_u32(header, digits.count);

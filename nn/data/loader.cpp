@@ -16,8 +16,9 @@
 
 namespace flow::data::internal {
 
-BatchPlan::BatchPlan(const DataLoaderOptions& options, int64_t dataset_size)
-    : options_(options), dataset_size_(dataset_size) {
+BatchPlan::BatchPlan(const DataLoaderOptions& options, int64_t dataset_size, Site site)
+    : options_(options), dataset_size_(dataset_size), site_(site) {
+  const SiteScope scope(site);
   if (options.batch_size <= 0 || options.num_workers < 0 || options.prefetch_factor <= 0) {
     throw InvalidArgument(
         str("[DataLoader] batch_size and prefetch_factor must be positive and "
@@ -138,7 +139,8 @@ nn::StateDict BatchPlan::state_dict() const {
   return {{"pass", tensor(pass, {6}, {.dtype = int64})}};
 }
 
-void BatchPlan::load_state_dict(const nn::StateDict& state) {
+void BatchPlan::load_state_dict(const nn::StateDict& state, Site site) {
+  const SiteScope scope(site);
   const auto found = state.find("pass");
   if (state.size() != 1 || found == state.end() || !(found->second.shape() == Shape{6})) {
     throw InvalidArgument(

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/calls/site_scope.h"
 #include "core/generator.h"
 #include "core/placement.h"
 #include "core/sbp.h"
@@ -43,9 +44,12 @@ namespace internal {
 // The part of the loader that does not depend on the dataset's type.
 class BatchPlan {
  public:
-  BatchPlan(const DataLoaderOptions& options, int64_t dataset_size);
+  // `site`: of the loader, for errors.
+  BatchPlan(const DataLoaderOptions& options, int64_t dataset_size, Site site);
 
   const DataLoaderOptions& options() const { return options_; }
+
+  Site site() const { return site_; }
 
   int64_t num_batches() const;
   // The first row of a logical batch of `size` rows that this rank reads, and their number.
@@ -66,7 +70,7 @@ class BatchPlan {
   void set_next_batch(int64_t number) { next_batch_ = number; }
 
   nn::StateDict state_dict() const;
-  void load_state_dict(const nn::StateDict& state);
+  void load_state_dict(const nn::StateDict& state, Site site);
 
  private:
   bool reads_own_rows() const;
@@ -74,6 +78,7 @@ class BatchPlan {
 
   DataLoaderOptions options_;
   int64_t dataset_size_;
+  Site site_;
   RandomStream random_;        // of the pass
   std::vector<int64_t> ends_;  // of its batches in the order, if there is a batch_sampler
   bool has_pass_ = false, resumes_ = false;
@@ -116,8 +121,10 @@ class DataLoader {
   using Batch = BatchOf<SampleOf<Dataset>>;
 
   // Throws InvalidArgument if the options are out of range or contradict each other.
-  explicit DataLoader(Dataset dataset, const DataLoaderOptions& options = {})
-      : dataset_(std::move(dataset)), plan_(options, dataset_.size()) {}
+  // Errors of a pass that no line of the user's program causes have that of the loader.
+  explicit DataLoader(Dataset dataset, const DataLoaderOptions& options = {},
+                      Site site = Site::here())
+      : dataset_(std::move(dataset)), plan_(options, dataset_.size(), site) {}
 
   DataLoader(const DataLoader&) = delete;
   DataLoader& operator=(const DataLoader&) = delete;
@@ -149,6 +156,7 @@ class DataLoader {
   };
 
   Iterator begin() {
+    const SiteScope place(plan_.site());
     prefetcher_.reset();
     order_ = plan_.begin_pass();
     transforms_ = plan_.transforms();
@@ -172,10 +180,13 @@ class DataLoader {
   // InvalidArgument, before anything is changed, for a state that no loader wrote.
   nn::StateDict state_dict() const { return plan_.state_dict(); }
 
-  void load_state_dict(const nn::StateDict& state) { plan_.load_state_dict(state); }
+  void load_state_dict(const nn::StateDict& state, Site site = Site::here()) {
+    plan_.load_state_dict(state, site);
+  }
 
  private:
   Batch take(int64_t number) {
+    const SiteScope place(plan_.site());
     Batch local =
         prefetcher_ ? *std::static_pointer_cast<Batch>(prefetcher_->next()) : local_batch(number);
     plan_.set_next_batch(number + 1);
@@ -184,13 +195,15 @@ class DataLoader {
   }
 
   Batch local_batch(int64_t number) const {
+    const SiteScope place(plan_.site());
     std::vector<int64_t> indices = plan_.own_samples(order_, number);
     const bool is_empty = indices.empty();
     // One sample, which gives the shape of the empty batch.
     if (is_empty) indices.push_back(order_[0]);
     Batch batch = samples(indices);
     if (!is_empty) return batch;
-    return internal::map_tensors(batch, [](const Tensor& x) { return x.narrow(0, 0, 0); });
+    return internal::map_tensors(batch,
+                                 [](const Tensor& x) { return x.narrow(0, 0, 0, Site::none()); });
   }
 
   Batch samples(const std::vector<int64_t>& indices) const {
@@ -201,7 +214,7 @@ class DataLoader {
       std::vector<SampleOf<Dataset>> list;
       for (const int64_t i : indices) {
         const internal::SampleRandomScope scope(transforms_, i);
-        list.push_back(dataset_[i]);
+        list.push_back(internal::sample_at(dataset_, i));
       }
       return collate(list);
     }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "nn/data/dataset.h"
@@ -36,7 +37,8 @@ Files find_pair(const std::string& root, const std::string& prefix) {
 
 }  // namespace
 
-Mnist::Mnist(const std::string& root, DatasetOptions options) {
+Mnist::Mnist(const std::string& root, DatasetOptions options, Site site) {
+  const SiteScope scope(site);
   const Files test = find_pair(root, "t10k");
   const Files train = find_pair(root, "train");
   const Files& wanted = options.train ? train : test;
@@ -77,9 +79,9 @@ void Mnist::take(const Digits& digits, int64_t first, int64_t count) {
   labels_ = tensor(labels, {count});
 }
 
-Mnist::Sample Mnist::operator[](int64_t i) const {
-  check_sample("Mnist", i, size());
-  return {images_.select(0, i), labels_.select(0, i)};
+Mnist::Sample Mnist::operator[](PositionArg i) const {
+  check_sample("Mnist", i.value, size(), i.site);
+  return {images_.select(0, i.value), labels_.select(0, i.value)};
 }
 
 Mnist::Sample Mnist::batch(const std::vector<int64_t>& indices) const {

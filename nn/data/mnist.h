@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/calls/position_arg.h"
 #include "core/tensor.h"
 #include "nn/data/digits.h"
 
@@ -25,13 +26,13 @@ class Mnist {
   // from `root`, plain or with .gz. If only the t10k pair exists, its first 8,000 images are the
   // training set and its last 2,000 the test set, and a warning says so. Throws IoError, naming the
   // expected files. Nothing is downloaded.
-  explicit Mnist(const std::string& root, DatasetOptions options = {});
+  explicit Mnist(const std::string& root, DatasetOptions options = {}, Site site = Site::here());
   // The same samples, from images in memory.
   explicit Mnist(const Digits& digits);
 
   int64_t size() const { return labels_.size(0); }
 
-  Sample operator[](int64_t i) const;
+  Sample operator[](PositionArg i) const;
   Sample batch(const std::vector<int64_t>& indices) const;
 
   // All images, (N, 1, H, W), and all labels, (N).

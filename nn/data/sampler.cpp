@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/error.h"
 
@@ -38,12 +39,19 @@ std::vector<int64_t> sample_order(int64_t size, bool shuffle, const RandomStream
   return order;
 }
 
+SequentialSampler::SequentialSampler(int64_t num_samples, Site site) : num_samples_(num_samples) {
+  if (num_samples >= 0) return;
+  throw InvalidArgument(
+      str("[SequentialSampler] num_samples must not be negative; received ", num_samples), site);
+}
+
 std::vector<int64_t> SequentialSampler::order(const RandomStream& /*random*/) const {
   return sample_order(num_samples_, false, {});
 }
 
-RandomSampler::RandomSampler(int64_t dataset_size, const RandomSamplerOptions& options)
+RandomSampler::RandomSampler(int64_t dataset_size, const RandomSamplerOptions& options, Site site)
     : dataset_size_(dataset_size), options_(options) {
+  const SiteScope scope(site);
   if (dataset_size <= 0 || options.num_samples.value_or(1) <= 0) {
     throw InvalidArgument(
         str("[RandomSampler] the dataset's size and num_samples must be "
@@ -74,8 +82,10 @@ std::vector<int64_t> SubsetRandomSampler::order(const RandomStream& random) cons
   return order;
 }
 
-WeightedRandomSampler::WeightedRandomSampler(std::vector<double> weights, int64_t num_samples)
+WeightedRandomSampler::WeightedRandomSampler(std::vector<double> weights, int64_t num_samples,
+                                             Site site)
     : sums_(weights.size()), num_samples_(num_samples) {
+  const SiteScope scope(site);
   std::partial_sum(weights.begin(), weights.end(), sums_.begin());
   const bool has_negative =
       std::any_of(weights.begin(), weights.end(), [](double weight) { return !(weight >= 0); });
@@ -100,8 +110,10 @@ std::vector<int64_t> WeightedRandomSampler::order(const RandomStream& random) co
   return order;
 }
 
-BatchSampler::BatchSampler(std::shared_ptr<Sampler> sampler, int64_t batch_size, bool drop_last)
+BatchSampler::BatchSampler(std::shared_ptr<Sampler> sampler, int64_t batch_size, bool drop_last,
+                           Site site)
     : sampler_(std::move(sampler)), batch_size_(batch_size), drop_last_(drop_last) {
+  const SiteScope scope(site);
   if (sampler_ == nullptr || batch_size <= 0) {
     throw InvalidArgument(str("[BatchSampler] needs a sampler and a positive batch_size; received ",
                               sampler_ == nullptr ? "no" : "a", " sampler and ", batch_size));
@@ -126,11 +138,12 @@ std::vector<std::vector<int64_t>> BatchSampler::batches(const RandomStream& rand
 }
 
 DistributedSampler::DistributedSampler(int64_t dataset_size,
-                                       const DistributedSamplerOptions& options)
+                                       const DistributedSamplerOptions& options, Site site)
     : dataset_size_(dataset_size),
       options_(options),
       num_replicas_(options.num_replicas.value_or(env::world_size())),
       rank_(options.rank.value_or(env::rank())) {
+  const SiteScope scope(site);
   if (dataset_size <= 0 || num_replicas_ <= 0 || rank_ < 0 || rank_ >= num_replicas_) {
     throw InvalidArgument(
         str("[DistributedSampler] rank must be in [0, num_replicas) and the "

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/generator.h"
+#include "core/site.h"
 
 namespace flow::data {
 
@@ -27,7 +28,8 @@ class Sampler {
 // 0, 1, …, num_samples - 1.
 class SequentialSampler : public Sampler {
  public:
-  explicit SequentialSampler(int64_t num_samples) : num_samples_(num_samples) {}
+  // Throws InvalidArgument for a negative number.
+  explicit SequentialSampler(int64_t num_samples, Site site = Site::here());
 
   int64_t size() const override { return num_samples_; }
 
@@ -46,7 +48,8 @@ struct RandomSamplerOptions {
 // has continues with a new permutation. A size or num_samples below 1 is InvalidArgument.
 class RandomSampler : public Sampler {
  public:
-  explicit RandomSampler(int64_t dataset_size, const RandomSamplerOptions& options = {});
+  explicit RandomSampler(int64_t dataset_size, const RandomSamplerOptions& options = {},
+                         Site site = Site::here());
 
   int64_t size() const override { return options_.num_samples.value_or(dataset_size_); }
 
@@ -74,7 +77,7 @@ class SubsetRandomSampler : public Sampler {
 class WeightedRandomSampler : public Sampler {
  public:
   // Throws InvalidArgument unless the weights are >= 0 and not all 0, and num_samples is positive.
-  WeightedRandomSampler(std::vector<double> weights, int64_t num_samples);
+  WeightedRandomSampler(std::vector<double> weights, int64_t num_samples, Site site = Site::here());
 
   int64_t size() const override { return num_samples_; }
 
@@ -91,7 +94,8 @@ class BatchSampler {
  public:
   // Batches of batch_size samples; the last one is smaller, or dropped. Throws InvalidArgument
   // without a sampler and unless batch_size is positive.
-  BatchSampler(std::shared_ptr<Sampler> sampler, int64_t batch_size, bool drop_last = false);
+  BatchSampler(std::shared_ptr<Sampler> sampler, int64_t batch_size, bool drop_last = false,
+               Site site = Site::here());
   virtual ~BatchSampler() = default;
   // The number of batches in a pass.
   virtual int64_t size() const;
@@ -121,7 +125,8 @@ struct DistributedSamplerOptions {
 // num_replicas) and an empty dataset are InvalidArgument.
 class DistributedSampler : public Sampler {
  public:
-  explicit DistributedSampler(int64_t dataset_size, const DistributedSamplerOptions& options = {});
+  explicit DistributedSampler(int64_t dataset_size, const DistributedSamplerOptions& options = {},
+                              Site site = Site::here());
 
   int64_t size() const override;
   std::vector<int64_t> order(const RandomStream& random) const override;

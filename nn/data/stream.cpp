@@ -4,7 +4,8 @@
 
 namespace flow::data::internal {
 
-const DataLoaderOptions& check_stream_options(const DataLoaderOptions& options) {
+const DataLoaderOptions& check_stream_options(const DataLoaderOptions& options, Site site) {
+  const SiteScope scope(site);
   if (options.shuffle || options.sampler || options.batch_sampler) {
     throw InvalidArgument(
         "[DataLoader] a stream has no positions, so shuffle, sampler and batch_sampler cannot "
@@ -17,10 +18,11 @@ const DataLoaderOptions& check_stream_options(const DataLoaderOptions& options) 
   return options;
 }
 
-void refuse_stream_state() {
+void refuse_stream_state(Site site) {
   throw Unsupported(
       "[DataLoader] a stream has no position at which a pass could go on, so its loader has no "
-      "state; store what the stream needs with the training");
+      "state; store what the stream needs with the training",
+      site);
 }
 
 }  // namespace flow::data::internal

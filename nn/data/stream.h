@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/calls/site_scope.h"
 #include "nn/data/collate.h"
 #include "nn/data/loader.h"
 #include "nn/data/sample_random.h"
@@ -60,8 +61,8 @@ class ChainDataset {
 
 namespace internal {
 // Throws InvalidArgument for options that need the size or positions of a dataset.
-const DataLoaderOptions& check_stream_options(const DataLoaderOptions& options);
-[[noreturn]] void refuse_stream_state();
+const DataLoaderOptions& check_stream_options(const DataLoaderOptions& options, Site site);
+[[noreturn]] void refuse_stream_state(Site site);
 }  // namespace internal
 
 // Batches of a stream. Each begin() starts a pass. Of the options, shuffle, sampler and
@@ -75,8 +76,10 @@ class DataLoader<Dataset> {
   using Batch = BatchOf<typename Dataset::Sample>;
 
   // Throws InvalidArgument if the options are out of range or do not fit a stream.
-  explicit DataLoader(Dataset dataset, const DataLoaderOptions& options = {})
-      : dataset_(std::move(dataset)), plan_(internal::check_stream_options(options), 0) {}
+  explicit DataLoader(Dataset dataset, const DataLoaderOptions& options = {},
+                      Site site = Site::here())
+      : dataset_(std::move(dataset)),
+        plan_(internal::check_stream_options(options, site), 0, site) {}
 
   DataLoader(const DataLoader&) = delete;
   DataLoader& operator=(const DataLoader&) = delete;
@@ -102,6 +105,7 @@ class DataLoader<Dataset> {
   };
 
   Iterator begin() {
+    const SiteScope place(plan_.site());
     prefetcher_.reset();
     plan_.begin_pass();
     samples_ = dataset_.stream();
@@ -120,27 +124,31 @@ class DataLoader<Dataset> {
   const Dataset& dataset() const { return dataset_; }
 
   // Throws Unsupported: a stream has no position at which a pass could go on.
-  [[noreturn]] nn::StateDict state_dict() const { internal::refuse_stream_state(); }
+  [[noreturn]] nn::StateDict state_dict(Site site = Site::here()) const {
+    internal::refuse_stream_state(site);
+  }
 
-  [[noreturn]] void load_state_dict(const nn::StateDict& /*state*/) {
-    internal::refuse_stream_state();
+  [[noreturn]] void load_state_dict(const nn::StateDict& /*state*/, Site site = Site::here()) {
+    internal::refuse_stream_state(site);
   }
 
  private:
   // The next batch; null at the end.
   std::shared_ptr<const Batch> next() {
+    const SiteScope place(plan_.site());
     const std::shared_ptr<Batch> whole = prefetcher_
                                              ? std::static_pointer_cast<Batch>(prefetcher_->next())
                                              : read(plan_.transforms());
     if (whole == nullptr || !plan_.options().placement.defined()) return whole;
     return std::make_shared<Batch>(internal::map_tensors(*whole, [this](const Tensor& x) {
       const auto [first, size] = plan_.own_rows(x.size(0));
-      return plan_.placed(x.narrow(0, first, size));
+      return plan_.placed(x.narrow(0, first, size, Site::none()));
     }));
   }
 
   // Reads the samples of a batch. One thread at a time calls it.
   std::shared_ptr<Batch> read(const RandomStream& transforms) {
+    const SiteScope place(plan_.site());
     std::vector<typename Dataset::Sample> samples;
     const auto batch_size = static_cast<size_t>(plan_.options().batch_size);
     while (!is_at_end_ && samples.size() < batch_size) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "nn/data/dataset.h"
 #include "nn/file.h"
@@ -18,7 +19,8 @@ void check_width(int64_t bytes) {
 }  // namespace
 
 std::string read_text_files(const std::vector<std::string>& paths,
-                            const std::vector<std::string>& endings) {
+                            const std::vector<std::string>& endings, Site site) {
+  const SiteScope scope(site);
   namespace fs = std::filesystem;
   std::string text;
   for (const std::string& path : paths) {
@@ -39,7 +41,8 @@ std::string read_text_files(const std::vector<std::string>& paths,
   return text;
 }
 
-std::vector<int64_t> read_tokens(const std::string& path, int64_t bytes_per_token) {
+std::vector<int64_t> read_tokens(const std::string& path, int64_t bytes_per_token, Site site) {
+  const SiteScope scope(site);
   check_width(bytes_per_token);
   nn::InputFile file(path);
   const auto width = static_cast<size_t>(bytes_per_token);
@@ -65,7 +68,8 @@ std::vector<int64_t> read_tokens(const std::string& path, int64_t bytes_per_toke
 }
 
 void write_tokens(const std::string& path, const std::vector<int64_t>& tokens,
-                  int64_t bytes_per_token) {
+                  int64_t bytes_per_token, Site site) {
+  const SiteScope scope(site);
   check_width(bytes_per_token);
   std::vector<uint8_t> bytes;
   for (const int64_t token : tokens) {
@@ -92,7 +96,8 @@ CharVocabulary::CharVocabulary(std::string_view text) {
   }
 }
 
-std::vector<int64_t> CharVocabulary::encode(std::string_view text) const {
+std::vector<int64_t> CharVocabulary::encode(std::string_view text, Site site) const {
+  const SiteScope scope(site);
   std::vector<int64_t> tokens;
   tokens.reserve(text.size());
   for (const char c : text) {
@@ -106,7 +111,8 @@ std::vector<int64_t> CharVocabulary::encode(std::string_view text) const {
   return tokens;
 }
 
-std::string CharVocabulary::decode(const std::vector<int64_t>& tokens) const {
+std::string CharVocabulary::decode(const std::vector<int64_t>& tokens, Site site) const {
+  const SiteScope scope(site);
   std::string text;
   for (const int64_t token : tokens) {
     check_sample("CharVocabulary", token, size());
@@ -116,8 +122,9 @@ std::string CharVocabulary::decode(const std::vector<int64_t>& tokens) const {
 }
 
 TokenDataset::TokenDataset(const std::vector<int64_t>& tokens, int64_t length,
-                           const TokenDatasetOptions& options)
+                           const TokenDatasetOptions& options, Site site)
     : length_(length), stride_(options.stride == 0 ? length : options.stride) {
+  const SiteScope scope(site);
   const auto count = static_cast<int64_t>(tokens.size());
   if (length <= 0 || stride_ <= 0 || count <= length) {
     throw InvalidArgument(
@@ -129,8 +136,9 @@ TokenDataset::TokenDataset(const std::vector<int64_t>& tokens, int64_t length,
   size_ = (count - 1 - length) / stride_ + 1;
 }
 
-TokenDataset::Sample TokenDataset::operator[](int64_t i) const {
-  const auto [x, y] = batch({i});
+TokenDataset::Sample TokenDataset::operator[](PositionArg i) const {
+  const SiteScope scope(i.site);
+  const auto [x, y] = batch({i.value});
   return {x.select(0, 0), y.select(0, 0)};
 }
 

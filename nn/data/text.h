@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/calls/position_arg.h"
 #include "core/tensor.h"
 
 namespace flow::data {
@@ -17,16 +18,18 @@ namespace flow::data {
 // extension is one of `endings`, ordered by path. Throws IoError, naming a file that does not
 // exist.
 std::string read_text_files(const std::vector<std::string>& paths,
-                            const std::vector<std::string>& endings = {".txt", ".md"});
+                            const std::vector<std::string>& endings = {".txt", ".md"},
+                            Site site = Site::here());
 
 // Reads tokens stored as unsigned little-endian numbers of 1, 2, 4 or 8 bytes. Throws IoError if
 // the file size is not a multiple of bytes_per_token, or a number exceeds int64; InvalidArgument
 // for another bytes_per_token.
-std::vector<int64_t> read_tokens(const std::string& path, int64_t bytes_per_token = 2);
+std::vector<int64_t> read_tokens(const std::string& path, int64_t bytes_per_token = 2,
+                                 Site site = Site::here());
 // Writes such a file, which appears complete or not at all. Throws InvalidArgument, before anything
 // is written, for a token that does not fit.
 void write_tokens(const std::string& path, const std::vector<int64_t>& tokens,
-                  int64_t bytes_per_token = 2);
+                  int64_t bytes_per_token = 2, Site site = Site::here());
 
 // The bytes that occur in a text, numbered in ascending order.
 class CharVocabulary {
@@ -38,9 +41,9 @@ class CharVocabulary {
   const std::string& characters() const { return characters_; }
 
   // Throws InvalidArgument for a byte that is not in the vocabulary.
-  std::vector<int64_t> encode(std::string_view text) const;
+  std::vector<int64_t> encode(std::string_view text, Site site = Site::here()) const;
   // Throws InvalidArgument for a token that is not in the vocabulary.
-  std::string decode(const std::vector<int64_t>& tokens) const;
+  std::string decode(const std::vector<int64_t>& tokens, Site site = Site::here()) const;
 
  private:
   std::string characters_;
@@ -59,11 +62,11 @@ class TokenDataset {
   using Sample = std::pair<Tensor, Tensor>;
 
   TokenDataset(const std::vector<int64_t>& tokens, int64_t length,
-               const TokenDatasetOptions& options = {});
+               const TokenDatasetOptions& options = {}, Site site = Site::here());
 
   int64_t size() const { return size_; }
 
-  Sample operator[](int64_t i) const;
+  Sample operator[](PositionArg i) const;
   Sample batch(const std::vector<int64_t>& indices) const;
 
  private:

@@ -49,7 +49,8 @@ Tensor with_rows(const std::string& name, const Tensor& table, int64_t rows) {
 
 }  // namespace
 
-nn::StateDict gpt_state_of_file(const nn::StateDict& file, const GptOptions& options) {
+nn::StateDict gpt_state_of_file(const nn::StateDict& file, const GptOptions& options, Site site) {
+  const SiteScope scope(site);
   const NoGradGuard no_grad;
   nn::StateDict state;
   for (const auto& [full_name, tensor] : file) {
@@ -63,7 +64,8 @@ nn::StateDict gpt_state_of_file(const nn::StateDict& file, const GptOptions& opt
   return state;
 }
 
-nn::StateDict file_of_gpt_state(const nn::StateDict& state, int64_t vocab_size) {
+nn::StateDict file_of_gpt_state(const nn::StateDict& state, int64_t vocab_size, Site site) {
+  const SiteScope scope(site);
   const NoGradGuard no_grad;
   nn::StateDict file;
   for (const auto& [name, tensor] : state) {
@@ -75,11 +77,13 @@ nn::StateDict file_of_gpt_state(const nn::StateDict& state, int64_t vocab_size) 
   return file;
 }
 
-void load_gpt(Gpt& model, const std::string& path) {
+void load_gpt(Gpt& model, const std::string& path, Site site) {
+  const SiteScope scope(site);
   model.load_state_dict(gpt_state_of_file(nn::load_safetensors(path), model.options()));
 }
 
-void save_gpt(const Gpt& model, const std::string& path, int64_t vocab_size) {
+void save_gpt(const Gpt& model, const std::string& path, int64_t vocab_size, Site site) {
+  const SiteScope scope(site);
   nn::save_safetensors(path, file_of_gpt_state(model.state_dict(), vocab_size), {{"format", "pt"}});
 }
 

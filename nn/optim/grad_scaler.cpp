@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -24,38 +25,38 @@ bool is_finite_here(const Tensor& x) {
 
 }  // namespace
 
-GradScaler::GradScaler(const GradScalerOptions& options) : scale_(options.init_scale) {
-  set_options(options);
+GradScaler::GradScaler(const GradScalerOptions& options, Site site) : scale_(options.init_scale) {
+  set_options(options, site);
 }
 
-void GradScaler::set_options(GradScalerOptions options) {
+void GradScaler::set_options(GradScalerOptions options, Site site) {
   if (!(options.init_scale > 0) || !(options.growth_factor > 1) ||
       !(options.backoff_factor > 0 && options.backoff_factor < 1) || options.growth_interval < 1) {
-    throw InvalidArgument(
-        str("[GradScaler] init_scale must be positive, growth_factor above 1, "
-            "backoff_factor in (0, 1) and growth_interval at least 1; received ",
-            options.init_scale, ", ", options.growth_factor, ", ", options.backoff_factor, ", ",
-            options.growth_interval));
+    throw InvalidArgument(str("[GradScaler] init_scale must be positive, growth_factor above 1, "
+                              "backoff_factor in (0, 1) and growth_interval at least 1; received ",
+                              options.init_scale, ", ", options.growth_factor, ", ",
+                              options.backoff_factor, ", ", options.growth_interval),
+                          site);
   }
   options_ = options;
 }
 
-void GradScaler::set_growth_factor(double factor) {
+void GradScaler::set_growth_factor(double factor, Site site) {
   GradScalerOptions options = options_;
   options.growth_factor = factor;
-  set_options(options);
+  set_options(options, site);
 }
 
-void GradScaler::set_backoff_factor(double factor) {
+void GradScaler::set_backoff_factor(double factor, Site site) {
   GradScalerOptions options = options_;
   options.backoff_factor = factor;
-  set_options(options);
+  set_options(options, site);
 }
 
-void GradScaler::set_growth_interval(int64_t interval) {
+void GradScaler::set_growth_interval(int64_t interval, Site site) {
   GradScalerOptions options = options_;
   options.growth_interval = interval;
-  set_options(options);
+  set_options(options, site);
 }
 
 Tensor GradScaler::scale(const Tensor& loss) const {
@@ -76,7 +77,8 @@ void GradScaler::check_gradient(const Tensor& parameter) {
                             "; keep the parameters in float32 and use AutocastGuard"));
 }
 
-void GradScaler::unscale_(Optimizer& optimizer) {
+void GradScaler::unscale_(Optimizer& optimizer, Site site) {
+  const SiteScope scope(site);
   if (!options_.enabled) return;
   if (unscaled_.contains(&optimizer)) {
     throw InvalidArgument(
@@ -107,19 +109,21 @@ bool GradScaler::step(Optimizer& optimizer, Site site) {
     optimizer.step(site);
     return true;
   }
-  if (!unscaled_.contains(&optimizer)) unscale_(optimizer);
+  if (!unscaled_.contains(&optimizer)) unscale_(optimizer, site);
   Progress& progress = unscaled_.at(&optimizer);
   if (progress.has_stepped) {
     throw InvalidArgument(
         "[GradScaler] this optimizer has already stepped; call update() before "
-        "its next step");
+        "its next step",
+        site);
   }
   progress.has_stepped = true;
   if (progress.is_finite) optimizer.step(site);
   return progress.is_finite;
 }
 
-void GradScaler::update(std::optional<double> new_scale) {
+void GradScaler::update(std::optional<double> new_scale, Site site) {
+  const SiteScope scope(site);
   if (!options_.enabled) return;
   const bool is_finite = std::all_of(unscaled_.begin(), unscaled_.end(),
                                      [](const auto& entry) { return entry.second.is_finite; });
@@ -154,7 +158,8 @@ nn::StateDict GradScaler::state_dict() const {
           {"_growth_tracker", number(static_cast<double>(num_good_))}};
 }
 
-void GradScaler::load_state_dict(const nn::StateDict& state) {
+void GradScaler::load_state_dict(const nn::StateDict& state, Site site) {
+  const SiteScope scope(site);
   if (!options_.enabled) return;
   std::vector<double> numbers;
   for (const char* name :
@@ -172,7 +177,8 @@ void GradScaler::load_state_dict(const nn::StateDict& state) {
   set_options({.init_scale = numbers[0],
                .growth_factor = numbers[1],
                .backoff_factor = numbers[2],
-               .growth_interval = static_cast<int64_t>(numbers[3])});
+               .growth_interval = static_cast<int64_t>(numbers[3])},
+              site);
   scale_ = numbers[0];
   num_good_ = static_cast<int64_t>(numbers[4]);
 }

@@ -31,14 +31,14 @@ struct GradScalerOptions {
 // ranks.
 class GradScaler {
  public:
-  explicit GradScaler(const GradScalerOptions& options = {});
+  explicit GradScaler(const GradScalerOptions& options = {}, Site site = Site::here());
 
   // Returns the loss times the scale.
   Tensor scale(const Tensor& loss) const;
   std::vector<Tensor> scale(const std::vector<Tensor>& losses) const;
   // Divides the gradients of the optimizer's parameters by the scale. Throws InvalidArgument if
   // that was done since the last update, and for float16 gradients; keep the parameters in float32.
-  void unscale_(Optimizer& optimizer);
+  void unscale_(Optimizer& optimizer, Site site = Site::here());
   // Unscales the gradients if that was not done, and steps the optimizer if all gradients are
   // finite. Returns whether the optimizer stepped. Throws InvalidArgument for a second step between
   // two updates.
@@ -47,7 +47,7 @@ class GradScaler {
   // overflow; times growth_factor after growth_interval updates in a row without one. Throws
   // InvalidArgument if no optimizer was unscaled since the last update, or if new_scale is not
   // positive and finite.
-  void update(std::optional<double> new_scale = {});
+  void update(std::optional<double> new_scale = {}, Site site = Site::here());
 
   // The current scale; 1 if the scaler is disabled.
   double get_scale() const { return options_.enabled ? scale_ : 1; }
@@ -61,14 +61,14 @@ class GradScaler {
   int64_t get_growth_interval() const { return options_.growth_interval; }
 
   // The setters throw InvalidArgument for values that the constructor refuses.
-  void set_growth_factor(double factor);
-  void set_backoff_factor(double factor);
-  void set_growth_interval(int64_t interval);
+  void set_growth_factor(double factor, Site site = Site::here());
+  void set_backoff_factor(double factor, Site site = Site::here());
+  void set_growth_interval(int64_t interval, Site site = Site::here());
 
   // The state under PyTorch's names: scale, growth_factor, backoff_factor, growth_interval,
   // _growth_tracker. A disabled scaler has no state and ignores one that is loaded.
   nn::StateDict state_dict() const;
-  void load_state_dict(const nn::StateDict& state);
+  void load_state_dict(const nn::StateDict& state, Site site = Site::here());
 
  private:
   friend class TracedScaler;
@@ -78,7 +78,7 @@ class GradScaler {
     bool has_stepped = false;
   };
 
-  void set_options(GradScalerOptions options);
+  void set_options(GradScalerOptions options, Site site);
   // Throws InvalidArgument if the parameter's gradient is float16.
   static void check_gradient(const Tensor& parameter);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autograd/autocast.h"
+#include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -279,7 +280,8 @@ class LBFGS::Descent {
   int64_t evaluations_ = 0;  // in this step
 };
 
-Tensor LBFGS::step(const std::function<Tensor()>& closure) {
+Tensor LBFGS::step(const std::function<Tensor()>& closure, Site site) {
+  const SiteScope scope(site);
   if (thread_state().trace != nullptr) {
     throw Unsupported(
         "[LBFGS] a graph cannot contain this optimizer, because its steps read values; call step() "
@@ -301,10 +303,11 @@ Tensor LBFGS::step(const std::function<Tensor()>& closure) {
   return first_loss;
 }
 
-void LBFGS::step() {
+void LBFGS::step(Site site) {
   throw Unsupported(
       "[LBFGS] step() needs a closure that computes the loss and the gradients; pass one: "
-      "optimizer.step([&] { … return loss; })");
+      "optimizer.step([&] { … return loss; })",
+      site);
 }
 
 void LBFGS::update(const Tensor& /*parameter*/, const Tensor& /*grad*/, size_t /*number*/,

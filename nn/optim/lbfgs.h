@@ -41,13 +41,14 @@ void check_options(const LBFGSOptions& options);
 // graph it is Unsupported.
 class LBFGS : public GroupedOptimizer<LBFGSOptions> {
  public:
-  explicit LBFGS(const std::vector<Tensor>& params, const LBFGSOptions& options = {})
-      : GroupedOptimizer(params, options) {}
+  explicit LBFGS(const std::vector<Tensor>& params, const LBFGSOptions& options = {},
+                 Site site = Site::here())
+      : GroupedOptimizer(params, options, site) {}
 
   // Returns the loss at the parameters before the step.
-  Tensor step(const std::function<Tensor()>& closure);
+  Tensor step(const std::function<Tensor()>& closure, Site site = Site::here());
   // Throws Unsupported: L-BFGS needs the closure.
-  void step();
+  void step(Site site = Site::here());
 
  private:
   struct Memory;

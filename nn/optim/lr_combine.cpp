@@ -2,18 +2,20 @@
 
 #include <algorithm>
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 
 namespace flow::optim::lr_scheduler {
 
 CombinedScheduler::CombinedScheduler(const char* name, Optimizer& optimizer,
-                                     std::vector<LRScheduler*> schedulers)
+                                     std::vector<LRScheduler*> schedulers, Site site)
     : LRScheduler(optimizer), schedulers_(std::move(schedulers)) {
   for (const LRScheduler* scheduler : schedulers_) {
     if (&scheduler->optimizer() != &optimizer) {
       throw InvalidArgument(str("[", name,
                                 "] the schedules belong to different optimizers; make all "
-                                "of them for the same optimizer"));
+                                "of them for the same optimizer"),
+                            site);
     }
   }
   last_epoch_ = 0;
@@ -33,7 +35,8 @@ nn::StateDict CombinedScheduler::state_dict() const {
   return state;
 }
 
-void CombinedScheduler::load_state_dict(const nn::StateDict& state) {
+void CombinedScheduler::load_state_dict(const nn::StateDict& state, Site site) {
+  const SiteScope scope(site);
   nn::StateDict own;
   std::vector<nn::StateDict> parts(schedulers_.size());
   for (const auto& [name, value] : state) {
@@ -64,18 +67,20 @@ void CombinedScheduler::load_state_dict(const nn::StateDict& state) {
 }
 
 namespace {
-Optimizer& optimizer_of(const std::vector<LRScheduler*>& schedulers) {
+Optimizer& optimizer_of(const std::vector<LRScheduler*>& schedulers, Site site) {
   if (schedulers.empty()) {
-    throw InvalidArgument("[ChainedScheduler] the list of schedules is empty; give at least one");
+    throw InvalidArgument("[ChainedScheduler] the list of schedules is empty; give at least one",
+                          site);
   }
   return schedulers[0]->optimizer();
 }
 }  // namespace
 
-ChainedScheduler::ChainedScheduler(const std::vector<LRScheduler*>& schedulers)
-    : CombinedScheduler("ChainedScheduler", optimizer_of(schedulers), schedulers) {}
+ChainedScheduler::ChainedScheduler(const std::vector<LRScheduler*>& schedulers, Site site)
+    : CombinedScheduler("ChainedScheduler", optimizer_of(schedulers, site), schedulers, site) {}
 
-void ChainedScheduler::step() {
+void ChainedScheduler::step(Site site) {
+  const SiteScope scope(site);
   ++last_epoch_;
   for (size_t i = 0; i < num_parts(); ++i)
     part(i).step();
@@ -88,8 +93,9 @@ void ChainedScheduler::restart() {
 }
 
 SequentialLR::SequentialLR(Optimizer& optimizer, const std::vector<LRScheduler*>& schedulers,
-                           SequentialLROptions options)
-    : CombinedScheduler("SequentialLR", optimizer, schedulers), options_(std::move(options)) {
+                           SequentialLROptions options, Site site)
+    : CombinedScheduler("SequentialLR", optimizer, schedulers, site), options_(std::move(options)) {
+  const SiteScope scope(site);
   if (schedulers.empty() || options_.milestones.size() + 1 != schedulers.size()) {
     throw InvalidArgument(str("[SequentialLR] the number of milestones does not fit; received ",
                               schedulers.size(), " schedules and ", options_.milestones.size(),
@@ -112,7 +118,8 @@ size_t SequentialLR::current() const {
   return static_cast<size_t>(next - milestones.begin());
 }
 
-void SequentialLR::step() {
+void SequentialLR::step(Site site) {
+  const SiteScope scope(site);
   ++last_epoch_;
   const size_t i = current();
   if (i > 0 && options_.milestones[i - 1] == last_epoch()) {

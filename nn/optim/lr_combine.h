@@ -10,10 +10,11 @@ namespace flow::optim::lr_scheduler {
 class CombinedScheduler : public LRScheduler {
  public:
   nn::StateDict state_dict() const override;
-  void load_state_dict(const nn::StateDict& state) override;
+  void load_state_dict(const nn::StateDict& state, Site site = Site::here()) override;
 
  protected:
-  CombinedScheduler(const char* name, Optimizer& optimizer, std::vector<LRScheduler*> schedulers);
+  CombinedScheduler(const char* name, Optimizer& optimizer, std::vector<LRScheduler*> schedulers,
+                    Site site);
 
   LRScheduler& part(size_t i) const { return *schedulers_[i]; }
 
@@ -36,8 +37,8 @@ class CombinedScheduler : public LRScheduler {
 // or if they belong to different optimizers.
 class ChainedScheduler : public CombinedScheduler {
  public:
-  explicit ChainedScheduler(const std::vector<LRScheduler*>& schedulers);
-  void step() override;
+  explicit ChainedScheduler(const std::vector<LRScheduler*>& schedulers, Site site = Site::here());
+  void step(Site site = Site::here()) override;
 
  private:
   void restart() override;
@@ -52,8 +53,8 @@ struct SequentialLROptions {
 class SequentialLR : public CombinedScheduler {
  public:
   SequentialLR(Optimizer& optimizer, const std::vector<LRScheduler*>& schedulers,
-               SequentialLROptions options);
-  void step() override;
+               SequentialLROptions options, Site site = Site::here());
+  void step(Site site = Site::here()) override;
 
  private:
   void restart() override;

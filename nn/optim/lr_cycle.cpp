@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 
 namespace flow::optim::lr_scheduler {
@@ -19,7 +20,8 @@ size_t index(int64_t group) {
 }
 
 // Sets the rates that a cycle begins with, before the scheduler reads them as initial rates.
-Optimizer& with_base_lr(Optimizer& optimizer, const CyclicLROptions& options) {
+Optimizer& with_base_lr(Optimizer& optimizer, const CyclicLROptions& options, Site site) {
+  const SiteScope scope(site);
   const auto rates = per_group("CyclicLR", "base_lr", options.base_lr, optimizer);
   for (int64_t group = 0; group < optimizer.num_groups(); ++group)
     optimizer.set_group_lr(group, rates[index(group)]);
@@ -33,8 +35,10 @@ void set_momenta(Optimizer& optimizer, const std::vector<double>& momenta) {
 }
 }  // namespace
 
-CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingLROptions& options)
+CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingLROptions& options,
+                                     Site site)
     : GroupScheduler(optimizer), options_(options) {
+  const SiteScope scope(site);
   if (options.T_max <= 0) {
     throw InvalidArgument(
         str("[CosineAnnealingLR] T_max must be positive; received ", options.T_max));
@@ -61,8 +65,9 @@ double CosineAnnealingLR::closed_lr(int64_t group) const {
 }
 
 CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(
-    Optimizer& optimizer, const CosineAnnealingWarmRestartsOptions& options)
+    Optimizer& optimizer, const CosineAnnealingWarmRestartsOptions& options, Site site)
     : GroupScheduler(optimizer), options_(options), length_(to_double(options.T_0)) {
+  const SiteScope scope(site);
   if (options.T_0 <= 0 || options.T_mult < 1) {
     throw InvalidArgument(
         str("[CosineAnnealingWarmRestarts] T_0 must be positive and T_mult at "
@@ -88,8 +93,9 @@ double CosineAnnealingWarmRestarts::next_lr(int64_t group) const {
   return low + (base_lr(group) - low) * (1 + std::cos(kPi * current_ / length_)) / 2;
 }
 
-CyclicLR::CyclicLR(Optimizer& optimizer, CyclicLROptions options)
-    : GroupScheduler(with_base_lr(optimizer, options)), options_(std::move(options)) {
+CyclicLR::CyclicLR(Optimizer& optimizer, CyclicLROptions options, Site site)
+    : GroupScheduler(with_base_lr(optimizer, options, site)), options_(std::move(options)) {
+  const SiteScope scope(site);
   CyclicLROptions& o = options_;
   o.base_lr = per_group("CyclicLR", "base_lr", o.base_lr, optimizer);
   o.max_lr = per_group("CyclicLR", "max_lr", o.max_lr, optimizer);
@@ -145,8 +151,9 @@ std::optional<double> CyclicLR::next_momentum(int64_t group) const {
   return high - (high - options_.base_momentum[index(group)]) * height();
 }
 
-OneCycleLR::OneCycleLR(Optimizer& optimizer, OneCycleLROptions options)
+OneCycleLR::OneCycleLR(Optimizer& optimizer, OneCycleLROptions options, Site site)
     : GroupScheduler(optimizer), options_(std::move(options)) {
+  const SiteScope scope(site);
   OneCycleLROptions& o = options_;
   if (o.total_steps == 0) o.total_steps = o.epochs * o.steps_per_epoch;
   if (o.total_steps <= 0) {

@@ -16,7 +16,8 @@ struct CosineAnnealingLROptions {
 // 2017). The rate rises again after epoch T_max. T_max < 1 is InvalidArgument.
 class CosineAnnealingLR : public GroupScheduler {
  public:
-  CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingLROptions& options);
+  CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingLROptions& options,
+                    Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;
@@ -36,7 +37,8 @@ struct CosineAnnealingWarmRestartsOptions {
 class CosineAnnealingWarmRestarts : public GroupScheduler {
  public:
   CosineAnnealingWarmRestarts(Optimizer& optimizer,
-                              const CosineAnnealingWarmRestartsOptions& options);
+                              const CosineAnnealingWarmRestartsOptions& options,
+                              Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;
@@ -69,7 +71,7 @@ struct CyclicLROptions {
 // InvalidArgument for unknown modes, step sizes below 1 and lists of another length.
 class CyclicLR : public GroupScheduler {
  public:
-  CyclicLR(Optimizer& optimizer, CyclicLROptions options);
+  CyclicLR(Optimizer& optimizer, CyclicLROptions options, Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;
@@ -102,7 +104,7 @@ struct OneCycleLROptions {
 // InvalidArgument for refused options, and in step() beyond total_steps.
 class OneCycleLR : public GroupScheduler {
  public:
-  OneCycleLR(Optimizer& optimizer, OneCycleLROptions options);
+  OneCycleLR(Optimizer& optimizer, OneCycleLROptions options, Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;

@@ -4,13 +4,15 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 
 namespace flow::optim::lr_scheduler {
 
 namespace {
 std::vector<LrLambda> lambdas_of(const char* scheduler, const LambdaLROptions& options,
-                                 const Optimizer& optimizer) {
+                                 const Optimizer& optimizer, Site site) {
+  const SiteScope scope(site);
   const auto num_groups = static_cast<size_t>(optimizer.num_groups());
   std::vector<LrLambda> lambdas = options.lr_lambdas;
   if (lambdas.empty()) lambdas.assign(num_groups, options.lr_lambda);
@@ -36,8 +38,9 @@ double to_double(int64_t value) {
 }
 }  // namespace
 
-LambdaLR::LambdaLR(Optimizer& optimizer, const LambdaLROptions& options)
-    : GroupScheduler(optimizer), lambdas_(lambdas_of("LambdaLR", options, optimizer)) {
+LambdaLR::LambdaLR(Optimizer& optimizer, const LambdaLROptions& options, Site site)
+    : GroupScheduler(optimizer), lambdas_(lambdas_of("LambdaLR", options, optimizer, site)) {
+  const SiteScope scope(site);
   begin();
 }
 
@@ -45,8 +48,10 @@ double LambdaLR::next_lr(int64_t group) const {
   return base_lr(group) * lambdas_[static_cast<size_t>(group)](last_epoch());
 }
 
-MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, const LambdaLROptions& options)
-    : GroupScheduler(optimizer), lambdas_(lambdas_of("MultiplicativeLR", options, optimizer)) {
+MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, const LambdaLROptions& options, Site site)
+    : GroupScheduler(optimizer),
+      lambdas_(lambdas_of("MultiplicativeLR", options, optimizer, site)) {
+  const SiteScope scope(site);
   begin();
 }
 
@@ -55,8 +60,9 @@ double MultiplicativeLR::next_lr(int64_t group) const {
   return group_lr(group) * lambdas_[static_cast<size_t>(group)](last_epoch());
 }
 
-StepLR::StepLR(Optimizer& optimizer, const StepLROptions& options)
+StepLR::StepLR(Optimizer& optimizer, const StepLROptions& options, Site site)
     : GroupScheduler(optimizer), options_(options) {
+  const SiteScope scope(site);
   check_positive("StepLR", "step_size", options.step_size);
   begin();
 }
@@ -70,8 +76,9 @@ double StepLR::closed_lr(int64_t group) const {
   return base_lr(group) * std::pow(options_.gamma, to_double(last_epoch() / options_.step_size));
 }
 
-MultiStepLR::MultiStepLR(Optimizer& optimizer, MultiStepLROptions options)
+MultiStepLR::MultiStepLR(Optimizer& optimizer, MultiStepLROptions options, Site site)
     : GroupScheduler(optimizer), options_(std::move(options)) {
+  const SiteScope scope(site);
   begin();
 }
 
@@ -88,8 +95,9 @@ double MultiStepLR::closed_lr(int64_t group) const {
   return base_lr(group) * std::pow(options_.gamma, to_double(times));
 }
 
-ConstantLR::ConstantLR(Optimizer& optimizer, const ConstantLROptions& options)
+ConstantLR::ConstantLR(Optimizer& optimizer, const ConstantLROptions& options, Site site)
     : GroupScheduler(optimizer), options_(options) {
+  const SiteScope scope(site);
   if (!(options.factor >= 0 && options.factor <= 1)) {
     throw InvalidArgument(
         str("[ConstantLR] factor must be from 0 to 1; received ", options.factor));
@@ -110,8 +118,9 @@ double ConstantLR::closed_lr(int64_t group) const {
   return base_lr(group) * (options_.factor + is_over * (1 - options_.factor));
 }
 
-LinearLR::LinearLR(Optimizer& optimizer, const LinearLROptions& options)
+LinearLR::LinearLR(Optimizer& optimizer, const LinearLROptions& options, Site site)
     : GroupScheduler(optimizer), options_(options) {
+  const SiteScope scope(site);
   if (!(options.start_factor > 0 && options.start_factor <= 1) ||
       !(options.end_factor >= 0 && options.end_factor <= 1)) {
     throw InvalidArgument(
@@ -138,8 +147,9 @@ double LinearLR::closed_lr(int64_t group) const {
   return base_lr(group) * (options_.start_factor + rise * done / to_double(options_.total_iters));
 }
 
-ExponentialLR::ExponentialLR(Optimizer& optimizer, const ExponentialLROptions& options)
+ExponentialLR::ExponentialLR(Optimizer& optimizer, const ExponentialLROptions& options, Site site)
     : GroupScheduler(optimizer), options_(options) {
+  const SiteScope scope(site);
   begin();
 }
 
@@ -151,8 +161,9 @@ double ExponentialLR::closed_lr(int64_t group) const {
   return base_lr(group) * std::pow(options_.gamma, to_double(last_epoch()));
 }
 
-PolynomialLR::PolynomialLR(Optimizer& optimizer, const PolynomialLROptions& options)
+PolynomialLR::PolynomialLR(Optimizer& optimizer, const PolynomialLROptions& options, Site site)
     : GroupScheduler(optimizer), options_(options) {
+  const SiteScope scope(site);
   check_positive("PolynomialLR", "total_iters", options.total_iters);
   begin();
 }
@@ -171,8 +182,9 @@ double PolynomialLR::closed_lr(int64_t group) const {
   return base_lr(group) * std::pow(1.0 - done / to_double(options_.total_iters), options_.power);
 }
 
-CosineDecayLR::CosineDecayLR(Optimizer& optimizer, const CosineDecayLROptions& options)
+CosineDecayLR::CosineDecayLR(Optimizer& optimizer, const CosineDecayLROptions& options, Site site)
     : GroupScheduler(optimizer), options_(options) {
+  const SiteScope scope(site);
   check_positive("CosineDecayLR", "decay_steps", options.decay_steps);
   begin();
 }

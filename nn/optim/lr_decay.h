@@ -18,7 +18,7 @@ struct LambdaLROptions {
 // lr = initial lr × lr_lambda(epoch).
 class LambdaLR : public GroupScheduler {
  public:
-  LambdaLR(Optimizer& optimizer, const LambdaLROptions& options);
+  LambdaLR(Optimizer& optimizer, const LambdaLROptions& options, Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;
@@ -29,7 +29,7 @@ class LambdaLR : public GroupScheduler {
 // Multiplies the rate by lr_lambda(epoch) in every epoch from 1.
 class MultiplicativeLR : public GroupScheduler {
  public:
-  MultiplicativeLR(Optimizer& optimizer, const LambdaLROptions& options);
+  MultiplicativeLR(Optimizer& optimizer, const LambdaLROptions& options, Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;
@@ -45,7 +45,7 @@ struct StepLROptions {
 // Multiplies the rate by gamma every step_size epochs.
 class StepLR : public GroupScheduler {
  public:
-  StepLR(Optimizer& optimizer, const StepLROptions& options);
+  StepLR(Optimizer& optimizer, const StepLROptions& options, Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;
@@ -63,7 +63,7 @@ struct MultiStepLROptions {
 // Multiplies the rate by gamma at each milestone.
 class MultiStepLR : public GroupScheduler {
  public:
-  MultiStepLR(Optimizer& optimizer, MultiStepLROptions options);
+  MultiStepLR(Optimizer& optimizer, MultiStepLROptions options, Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;
@@ -80,7 +80,8 @@ struct ConstantLROptions {
 // Multiplies the initial rate by factor until epoch total_iters.
 class ConstantLR : public GroupScheduler {
  public:
-  explicit ConstantLR(Optimizer& optimizer, const ConstantLROptions& options = {});
+  explicit ConstantLR(Optimizer& optimizer, const ConstantLROptions& options = {},
+                      Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;
@@ -99,7 +100,8 @@ struct LinearLROptions {
 // total_iters epochs and then stays.
 class LinearLR : public GroupScheduler {
  public:
-  explicit LinearLR(Optimizer& optimizer, const LinearLROptions& options = {});
+  explicit LinearLR(Optimizer& optimizer, const LinearLROptions& options = {},
+                    Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;
@@ -115,7 +117,8 @@ struct ExponentialLROptions {
 // Multiplies the rate by gamma every epoch.
 class ExponentialLR : public GroupScheduler {
  public:
-  ExponentialLR(Optimizer& optimizer, const ExponentialLROptions& options);
+  ExponentialLR(Optimizer& optimizer, const ExponentialLROptions& options,
+                Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;
@@ -132,7 +135,8 @@ struct PolynomialLROptions {
 // lr = initial lr × (1 - epoch / total_iters)^power until epoch total_iters, then 0.
 class PolynomialLR : public GroupScheduler {
  public:
-  explicit PolynomialLR(Optimizer& optimizer, const PolynomialLROptions& options = {});
+  explicit PolynomialLR(Optimizer& optimizer, const PolynomialLROptions& options = {},
+                        Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;
@@ -150,7 +154,8 @@ struct CosineDecayLROptions {
 // / 2 + alpha). Unlike CosineAnnealingLR the rate stays at its final value.
 class CosineDecayLR : public GroupScheduler {
  public:
-  CosineDecayLR(Optimizer& optimizer, const CosineDecayLROptions& options);
+  CosineDecayLR(Optimizer& optimizer, const CosineDecayLROptions& options,
+                Site site = Site::here());
 
  private:
   double next_lr(int64_t group) const override;

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "nn/optim/lr_scheduler.h"
 #include "ops/creation/creation.h"
 
 namespace flow::optim::lr_scheduler {
 
-ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options)
+ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options,
+                                     Site site)
     : optimizer_(&optimizer), options_(std::move(options)) {
+  const SiteScope scope(site);
   const ReduceLROnPlateauOptions& o = options_;
   if (!(o.factor < 1)) {
     throw InvalidArgument(str("[ReduceLROnPlateau] factor must be below 1; received ", o.factor));
@@ -69,7 +72,8 @@ nn::StateDict ReduceLROnPlateau::state_dict() const {
           {"cooldown_counter", scalar(cooldown_left_)}};
 }
 
-void ReduceLROnPlateau::load_state_dict(const nn::StateDict& state) {
+void ReduceLROnPlateau::load_state_dict(const nn::StateDict& state, Site site) {
+  const SiteScope scope(site);
   for (const char* name : {"best", "num_bad_epochs", "cooldown_counter"}) {
     if (state.size() != 3 || !state.contains(name)) {
       throw InvalidArgument(

@@ -24,12 +24,13 @@ struct ReduceLROnPlateauOptions {
 // Refused options are InvalidArgument.
 class ReduceLROnPlateau {
  public:
-  explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {});
+  explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {},
+                             Site site = Site::here());
 
   void step(double metric);
 
   nn::StateDict state_dict() const;
-  void load_state_dict(const nn::StateDict& state);
+  void load_state_dict(const nn::StateDict& state, Site site = Site::here());
 
  private:
   bool is_better(double metric) const;

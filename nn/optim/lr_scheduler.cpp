@@ -1,5 +1,6 @@
 #include "nn/optim/lr_scheduler.h"
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
 
@@ -26,7 +27,8 @@ nn::StateDict LRScheduler::state_dict() const {
   return state;
 }
 
-void LRScheduler::load_state_dict(const nn::StateDict& state) {
+void LRScheduler::load_state_dict(const nn::StateDict& state, Site site) {
+  const SiteScope scope(site);
   const std::vector<Number> own = numbers();
   size_t num_found = state.contains("last_epoch");
   for (const Number& number : own)
@@ -61,7 +63,8 @@ void GroupScheduler::apply(bool closed) {
   }
 }
 
-void GroupScheduler::step() {
+void GroupScheduler::step(Site site) {
+  const SiteScope scope(site);
   advance();
   apply(false);
 }

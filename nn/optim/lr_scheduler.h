@@ -35,7 +35,7 @@ class LRScheduler {
   LRScheduler& operator=(const LRScheduler&) = delete;
 
   // Advances to the next epoch and sets the rates of all groups.
-  virtual void step() = 0;
+  virtual void step(Site site = Site::here()) = 0;
 
   // The epoch that the current rates belong to; 0 after construction.
   int64_t last_epoch() const { return last_epoch_; }
@@ -49,7 +49,7 @@ class LRScheduler {
   // with their number and a dot. Options and functions are not part of the state.
   virtual nn::StateDict state_dict() const;
   // Throws InvalidArgument, before anything is changed, if a name is missing or unexpected.
-  virtual void load_state_dict(const nn::StateDict& state);
+  virtual void load_state_dict(const nn::StateDict& state, Site site = Site::here());
 
  protected:
   explicit LRScheduler(Optimizer& optimizer) : optimizer_(&optimizer) {}
@@ -82,7 +82,7 @@ class LRScheduler {
 // their constructor.
 class GroupScheduler : public LRScheduler {
  public:
-  void step() final;
+  void step(Site site = Site::here()) final;
 
  protected:
   explicit GroupScheduler(Optimizer& optimizer);
@@ -103,7 +103,7 @@ class GroupScheduler : public LRScheduler {
   void begin() final;
   void restart() final;
 
-  double group_lr(int64_t group) const { return optimizer().lr(group); }
+  double group_lr(int64_t group) const { return optimizer().lr(group, Site::none()); }
 
   double base_lr(int64_t group) const { return base_lrs_.at(static_cast<size_t>(group)); }
 

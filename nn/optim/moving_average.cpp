@@ -1,5 +1,6 @@
 #include "nn/optim/moving_average.h"
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "nn/layout.h"
@@ -8,15 +9,16 @@
 
 namespace flow::optim {
 
-MovingAverage::MovingAverage(std::vector<Tensor> tensors, MovingAverageOptions options)
+MovingAverage::MovingAverage(std::vector<Tensor> tensors, MovingAverageOptions options, Site site)
     : tensors_(std::move(tensors)), options_(options) {
   if (options_.decay && !(*options_.decay >= 0 && *options_.decay <= 1)) {
     throw InvalidArgument(
-        str("[MovingAverage] decay must be from 0 to 1; received ", *options_.decay));
+        str("[MovingAverage] decay must be from 0 to 1; received ", *options_.decay), site);
   }
 }
 
-void MovingAverage::update() {
+void MovingAverage::update(Site site) {
+  const SiteScope scope(site);
   const NoGradGuard no_grad;
   ++num_updates_;
   if (averages_.empty()) {
@@ -30,7 +32,8 @@ void MovingAverage::update() {
     averages_[i].add_(tensors_[i] - averages_[i], {.alpha = weight});
 }
 
-void MovingAverage::copy_to_tensors() const {
+void MovingAverage::copy_to_tensors(Site site) const {
+  const SiteScope scope(site);
   if (num_updates_ == 0) {
     throw InvalidArgument("[MovingAverage] no average has been computed yet; call update() first");
   }
@@ -39,10 +42,10 @@ void MovingAverage::copy_to_tensors() const {
     tensors_[i].copy_(averages_[i]);
 }
 
-MovingAverage::Scope::Scope(const MovingAverage& average) : average_(average) {
+MovingAverage::Scope::Scope(const MovingAverage& average, Site site) : average_(average) {
   for (const Tensor& tensor : average.tensors_)
     kept_.push_back(tensor.detach().clone());
-  average.copy_to_tensors();
+  average.copy_to_tensors(site);
 }
 
 MovingAverage::Scope::~Scope() {
@@ -59,7 +62,8 @@ nn::StateDict MovingAverage::state_dict() const {
   return state;
 }
 
-void MovingAverage::load_state_dict(const nn::StateDict& state) {
+void MovingAverage::load_state_dict(const nn::StateDict& state, Site site) {
+  const SiteScope scope(site);
   const NoGradGuard no_grad;
   const auto count = state.find("num_updates");
   std::vector<Tensor> loaded;

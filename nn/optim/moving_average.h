@@ -23,22 +23,23 @@ struct MovingAverageOptions {
 //   { const auto scope = ema.apply(); evaluate(model); }   // the model holds the averages here
 class MovingAverage {
  public:
-  explicit MovingAverage(std::vector<Tensor> tensors, MovingAverageOptions options = {});
+  explicit MovingAverage(std::vector<Tensor> tensors, MovingAverageOptions options = {},
+                         Site site = Site::here());
 
-  void update();
+  void update(Site site = Site::here());
 
   int64_t num_updates() const { return num_updates_; }
 
   const std::vector<Tensor>& averages() const { return averages_; }
 
   // Overwrites the tensors with the averages. Throws InvalidArgument before the first update.
-  void copy_to_tensors() const;
+  void copy_to_tensors(Site site = Site::here()) const;
 
   // While an instance lives, the tensors hold the averages; afterwards they hold their own values
   // again.
   class [[nodiscard]] Scope {
    public:
-    explicit Scope(const MovingAverage& average);
+    explicit Scope(const MovingAverage& average, Site site = Site::here());
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
@@ -48,13 +49,13 @@ class MovingAverage {
     std::vector<Tensor> kept_;
   };
 
-  Scope apply() const { return Scope(*this); }
+  Scope apply(Site site = Site::here()) const { return Scope(*this, site); }
 
   // The state: "num_updates" and the averages "0", "1", ….
   nn::StateDict state_dict() const;
   // Loads a state; local averages get the layout of their tensors. Throws InvalidArgument, before
   // anything is changed, if names or shapes do not match.
-  void load_state_dict(const nn::StateDict& state);
+  void load_state_dict(const nn::StateDict& state, Site site = Site::here());
 
  private:
   std::vector<Tensor> tensors_, averages_;

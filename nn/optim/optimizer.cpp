@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "autograd/autocast.h"
+#include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/device/joined_launch.h"
 #include "core/error.h"
@@ -36,6 +37,7 @@ void Optimizer::zero_grad() {
 }
 
 void Optimizer::step(Site site) {
+  const SiteScope scope(site);
   const NoGradGuard no_grad;
   const UpdatePhase phase;
   const cuda::JoinLaunches joins;
@@ -104,16 +106,16 @@ void Optimizer::set_lr(double lr) {
     set_group_lr(group, lr);
 }
 
-double Optimizer::initial_lr(int64_t group) {
-  check_group(group);
+double Optimizer::initial_lr(int64_t group, Site site) {
+  check_group(group, site);
   const auto g = static_cast<size_t>(group);
   if (initial_lrs_.size() <= g) initial_lrs_.resize(g + 1);
   if (!initial_lrs_[g]) initial_lrs_[g] = lr(group);
   return *initial_lrs_[g];
 }
 
-void Optimizer::set_initial_lr(int64_t group, double lr) {
-  initial_lr(group);
+void Optimizer::set_initial_lr(int64_t group, double lr, Site site) {
+  initial_lr(group, site);
   initial_lrs_[static_cast<size_t>(group)] = lr;
 }
 
@@ -143,7 +145,8 @@ nn::StateDict Optimizer::state_dict() const {
   return dict;
 }
 
-void Optimizer::load_state_dict(const nn::StateDict& state) {
+void Optimizer::load_state_dict(const nn::StateDict& state, Site site) {
+  const SiteScope scope(site);
   const NoGradGuard no_grad;
   std::vector<ParamState> loaded;
   const std::vector<std::string> names = buffer_names(), numbers = number_names();
@@ -266,25 +269,28 @@ void Optimizer::check_new_params(const std::vector<Tensor>& params,
   }
 }
 
-void Optimizer::check_no_state() const {
+void Optimizer::check_no_state(Site site) const {
   for (const ParamState& state : states_) {
     if (state.step == 0) continue;
     throw InvalidArgument(
         "[optimizer] shard_state() came too late: steps have already been made with unsharded "
-        "state; set shard_state in the options when you make the optimizer");
+        "state; set shard_state in the options when you make the optimizer",
+        site);
   }
 }
 
-void Optimizer::check_group(int64_t group) const {
+void Optimizer::check_group(int64_t group, Site site) const {
   if (group >= 0 && group < num_groups()) return;
   throw InvalidArgument(str("[optimizer] there is no parameter group ", group,
-                            "; the groups are 0 to ", num_groups() - 1));
+                            "; the groups are 0 to ", num_groups() - 1),
+                        site);
 }
 
-void Optimizer::refuse_momentum() {
+void Optimizer::refuse_momentum(Site site) {
   throw InvalidArgument(
       "[optimizer] this update rule has neither momentum nor betas; do not set the momentum, for "
-      "example make the scheduler with {.cycle_momentum = false}");
+      "example make the scheduler with {.cycle_momentum = false}",
+      site);
 }
 
 }  // namespace flow::optim

@@ -51,22 +51,22 @@ class Optimizer {
 
   // The learning rate of a group. This and the functions below throw InvalidArgument if there is no
   // such group.
-  virtual double lr(int64_t group = 0) const = 0;
+  virtual double lr(int64_t group = 0, Site site = Site::here()) const = 0;
   // Sets the learning rate of all groups.
   void set_lr(double lr);
-  virtual void set_group_lr(int64_t group, double lr) = 0;
+  virtual void set_group_lr(int64_t group, double lr, Site site = Site::here()) = 0;
   // The learning rate that a group had when the first scheduler was attached to it.
-  double initial_lr(int64_t group = 0);
-  void set_initial_lr(int64_t group, double lr);
+  double initial_lr(int64_t group = 0, Site site = Site::here());
+  void set_initial_lr(int64_t group, double lr, Site site = Site::here());
   // The momentum of a group, or the first of its betas; empty if the update rule has neither.
-  virtual std::optional<double> momentum(int64_t group = 0) const = 0;
+  virtual std::optional<double> momentum(int64_t group = 0, Site site = Site::here()) const = 0;
   // Throws InvalidArgument if the update rule has neither momentum nor betas.
-  virtual void set_group_momentum(int64_t group, double momentum) = 0;
+  virtual void set_group_momentum(int64_t group, double momentum, Site site = Site::here()) = 0;
   virtual int64_t num_groups() const = 0;
 
   // Sets shard_state in all groups. Throws InvalidArgument if a step has already made unsharded
   // state.
-  virtual void shard_state() = 0;
+  virtual void shard_state(Site site = Site::here()) = 0;
 
   // The optimizer's state. Tensors are named by the number of their parameter, counted over all
   // groups, for example "3.exp_avg". Step counts, learning rates and momenta are float64 scalars:
@@ -74,7 +74,7 @@ class Optimizer {
   nn::StateDict state_dict() const;
   // Restores such a state, in the layouts that step() uses. Throws InvalidArgument, before anything
   // is changed, if names or shapes do not match.
-  void load_state_dict(const nn::StateDict& state);
+  void load_state_dict(const nn::StateDict& state, Site site = Site::here());
 
  protected:
   // The state of one parameter.
@@ -139,11 +139,11 @@ class Optimizer {
   // occurs among `present` or twice among the new ones.
   static void check_new_params(const std::vector<Tensor>& params,
                                const std::vector<Tensor>& present, Site site);
-  [[noreturn]] static void refuse_momentum();
+  [[noreturn]] static void refuse_momentum(Site site = Site::none());
   // Throws InvalidArgument if there is no such group.
-  void check_group(int64_t group) const;
+  void check_group(int64_t group, Site site) const;
   // Throws InvalidArgument if a step was made.
-  void check_no_state() const;
+  void check_no_state(Site site) const;
 
  private:
   friend class TracedStep;
@@ -198,33 +198,37 @@ class GroupedOptimizer : public Optimizer {
     groups_.push_back(std::move(group));
   }
 
-  double lr(int64_t group = 0) const override { return groups_[index(group)].options.lr; }
+  double lr(int64_t group = 0, Site site = Site::here()) const override {
+    return groups_[index(group, site)].options.lr;
+  }
 
-  void set_group_lr(int64_t group, double lr) override { groups_[index(group)].options.lr = lr; }
+  void set_group_lr(int64_t group, double lr, Site site = Site::here()) override {
+    groups_[index(group, site)].options.lr = lr;
+  }
 
-  std::optional<double> momentum(int64_t group = 0) const override {
-    const Options& options = groups_[index(group)].options;
+  std::optional<double> momentum(int64_t group = 0, Site site = Site::here()) const override {
+    const Options& options = groups_[index(group, site)].options;
     if constexpr (requires { options.betas; }) return options.betas.first;
     if constexpr (requires { options.momentum; }) return options.momentum;
     return std::nullopt;
   }
 
-  void set_group_momentum(int64_t group, double momentum) override {
-    Options& options = groups_[index(group)].options;
+  void set_group_momentum(int64_t group, double momentum, Site site = Site::here()) override {
+    Options& options = groups_[index(group, site)].options;
     if constexpr (requires { options.betas; }) {
       options.betas.first = momentum;
     } else if constexpr (requires { options.momentum; }) {
       options.momentum = momentum;
     } else {
-      refuse_momentum();
+      refuse_momentum(site);
     }
   }
 
   int64_t num_groups() const override { return static_cast<int64_t>(groups_.size()); }
 
-  void shard_state() override {
+  void shard_state(Site site = Site::here()) override {
     for (auto& group : groups_) {
-      if (!group.options.shard_state) check_no_state();
+      if (!group.options.shard_state) check_no_state(site);
       group.options.shard_state = true;
     }
   }
@@ -247,8 +251,8 @@ class GroupedOptimizer : public Optimizer {
   const Options& options_of(size_t number) const { return groups_[group_of_[number]].options; }
 
  private:
-  size_t index(int64_t group) const {
-    check_group(group);
+  size_t index(int64_t group, Site site) const {
+    check_group(group, site);
     return static_cast<size_t>(group);
   }
 

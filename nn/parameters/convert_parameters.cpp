@@ -1,5 +1,6 @@
 #include "nn/parameters/convert_parameters.h"
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "ops/creation/copy.h"
@@ -8,7 +9,8 @@
 
 namespace flow::nn::utils {
 
-Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
+Tensor parameters_to_vector(const std::vector<Tensor>& parameters, Site site) {
+  const SiteScope scope(site);
   if (parameters.empty()) {
     throw InvalidArgument(
         "[parameters_to_vector] there is no parameter; received an empty list; give the "
@@ -20,7 +22,8 @@ Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
   return cat(parts, 0);
 }
 
-void vector_to_parameters(const Tensor& vector, const std::vector<Tensor>& parameters) {
+void vector_to_parameters(const Tensor& vector, const std::vector<Tensor>& parameters, Site site) {
+  const SiteScope scope(site);
   int64_t count = 0;
   for (const Tensor& parameter : parameters)
     count += parameter.numel();

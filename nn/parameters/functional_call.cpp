@@ -7,7 +7,8 @@
 
 namespace flow::nn::internal {
 
-Substitution::Pairs substitutes(const ModuleBase& module, const StateDict& values) {
+Substitution::Pairs substitutes(const ModuleBase& module, const NamedValuesArg& named) {
+  const SiteScope scope(named.site);
   std::map<std::string, Tensor> own;
   // Tied parameters have several names.
   for (const auto& [prefix, inner] : module.named_modules()) {
@@ -18,7 +19,7 @@ Substitution::Pairs substitutes(const ModuleBase& module, const StateDict& value
     }
   }
   Substitution::Pairs pairs;
-  for (const auto& [name, value] : values) {
+  for (const auto& [name, value] : named.values) {
     const auto found = own.find(name);
     if (found == own.end()) {
       throw InvalidArgument(str("[functional_call] the module has no parameter or buffer '", name,

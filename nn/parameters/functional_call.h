@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <initializer_list>
 #include <utility>
 
 #include "core/calls/substitution.h"
@@ -9,9 +10,22 @@
 
 namespace flow::nn {
 
+// The values of a call, and its line.
+struct NamedValuesArg {
+  NamedValuesArg(const StateDict& named,  // NOLINT(google-explicit-constructor)
+                 Site where = Site::here())
+      : values(named), site(where) {}
+
+  NamedValuesArg(std::initializer_list<StateDict::value_type> named, Site where = Site::here())
+      : values(named), site(where) {}
+
+  StateDict values;
+  Site site;
+};
+
 namespace internal {
 // The tensors of the module that `values` names, each with its value.
-Substitution::Pairs substitutes(const ModuleBase& module, const StateDict& values);
+Substitution::Pairs substitutes(const ModuleBase& module, const NamedValuesArg& named);
 }  // namespace internal
 
 // Returns module(args…), computed with `values` in place of the parameters and buffers that they
@@ -25,7 +39,7 @@ template <class M, class... Args>
 
 requires std::derived_from<M, ModuleBase>
 
-auto functional_call(M module, const StateDict& values, Args&&... args) {
+auto functional_call(M module, const NamedValuesArg& values, Args&&... args) {
   const Substitution scope(internal::substitutes(module, values));
   return module(std::forward<Args>(args)...);
 }

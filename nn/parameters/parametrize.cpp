@@ -188,7 +188,8 @@ void internal::add_parametrization(const ModuleBase& module, const std::string& 
 }
 
 void remove_parametrizations(const ModuleBase& module, const std::string& name,
-                             const RemoveOptions& options) {
+                             const RemoveOptions& options, Site site) {
+  const SiteScope scope(site);
   Parametrized(module).remove(name, options.leave_parametrized);
 }
 

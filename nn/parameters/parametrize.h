@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/calls/site_scope.h"
 #include "nn/module.h"
 
 namespace flow::nn::utils {
@@ -36,8 +37,9 @@ template <class P>
 
 requires std::derived_from<P, ModuleBase>
 
-void register_parametrization(const ModuleBase& module, const std::string& name,
-                              P parametrization) {
+void register_parametrization(const ModuleBase& module, const std::string& name, P parametrization,
+                              Site site = Site::here()) {
+  const SiteScope scope(site);
   std::function<Tensor(const Tensor&)> inverse;
   if constexpr (requires(P & p, const Tensor& x) { p.right_inverse(x); }) {
     inverse = [parametrization](const Tensor& x) mutable {
@@ -55,7 +57,7 @@ struct RemoveOptions {
 // InvalidArgument if it is not parametrized, and with leave_parametrized = false after weight_norm,
 // which has two originals.
 void remove_parametrizations(const ModuleBase& module, const std::string& name,
-                             const RemoveOptions& options = {});
+                             const RemoveOptions& options = {}, Site site = Site::here());
 
 // Whether the parameter `name` of this module itself, or any if it is empty, is parametrized.
 bool is_parametrized(const ModuleBase& module, const std::string& name = "");
@@ -90,7 +92,9 @@ void add_spectral_norm(const ModuleBase& module, const SpectralNormOptions& opti
 template <class M>
 
 requires std::derived_from<M, ModuleBase> M weight_norm(M module,
-                                                        const WeightNormOptions& options = {}) {
+                                                        const WeightNormOptions& options = {},
+                                                        Site site = Site::here()) {
+  const SiteScope scope(site);
   internal::add_weight_norm(module, options);
   return module;
 }
@@ -102,7 +106,9 @@ requires std::derived_from<M, ModuleBase> M weight_norm(M module,
 template <class M>
 
 requires std::derived_from<M, ModuleBase> M spectral_norm(M module,
-                                                          const SpectralNormOptions& options = {}) {
+                                                          const SpectralNormOptions& options = {},
+                                                          Site site = Site::here()) {
+  const SiteScope scope(site);
   internal::add_spectral_norm(module, options);
   return module;
 }

@@ -6,6 +6,7 @@
 
 #include "core/context.h"
 #include "core/error.h"
+#include "nn/layers/checks.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/bitwise.h"
@@ -26,7 +27,9 @@ namespace flow::nn {
 
 namespace {
 
-std::vector<int64_t> checked_cutoffs(std::vector<int64_t> cutoffs, int64_t n_classes) {
+std::vector<int64_t> checked_cutoffs(std::vector<int64_t> cutoffs, int64_t in_features,
+                                     int64_t n_classes, Site site) {
+  internal::check_sizes("AdaptiveLogSoftmaxWithLoss", {{"in_features", in_features}}, site);
   bool is_valid = !cutoffs.empty() && cutoffs.front() > 0 && cutoffs.back() < n_classes;
   for (size_t i = 1; i < cutoffs.size(); ++i)
     is_valid = is_valid && cutoffs[i - 1] < cutoffs[i];
@@ -34,7 +37,8 @@ std::vector<int64_t> checked_cutoffs(std::vector<int64_t> cutoffs, int64_t n_cla
     throw InvalidArgument(
         str("[AdaptiveLogSoftmaxWithLoss] cutoffs must be ascending numbers from 1 "
             "to n_classes - 1, at least one; received ",
-            Shape(cutoffs), " for ", n_classes, " classes"));
+            Shape(cutoffs), " for ", n_classes, " classes"),
+        site);
   }
   cutoffs.push_back(n_classes);
   return cutoffs;
@@ -49,18 +53,20 @@ Tensor entry_of(const Tensor& rows, const Tensor& index) {
 
 AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(int64_t in_features, int64_t n_classes,
                                                        std::vector<int64_t> cutoffs,
-                                                       AdaptiveLogSoftmaxOptions options)
-    : AdaptiveLogSoftmaxWithLoss(in_features, checked_cutoffs(std::move(cutoffs), n_classes),
-                                 options) {}
+                                                       AdaptiveLogSoftmaxOptions options, Site site)
+    : AdaptiveLogSoftmaxWithLoss(in_features,
+                                 checked_cutoffs(std::move(cutoffs), in_features, n_classes, site),
+                                 options, site) {}
 
 AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(int64_t in_features,
                                                        std::vector<int64_t> cutoffs,
-                                                       AdaptiveLogSoftmaxOptions options)
+                                                       AdaptiveLogSoftmaxOptions options, Site site)
     : head(register_module(
           "head", Linear(in_features, cutoffs[0] + static_cast<int64_t>(cutoffs.size()) - 1,
                          {.bias = options.head_bias}))),
       tail(register_module("tail", ModuleList<Sequential>())),
       cutoffs_(std::move(cutoffs)) {
+  const SiteScope scope(site);
   for (size_t i = 0; i + 1 < cutoffs_.size(); ++i) {
     const auto features =
         static_cast<int64_t>(std::floor(static_cast<double>(in_features) /

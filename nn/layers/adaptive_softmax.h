@@ -25,11 +25,11 @@ struct AdaptiveLogSoftmaxResult {
 // frequency, and a cluster is computed for the rows only whose target is in it. In a compiled step,
 // and for global tensors, all clusters are computed for all rows, because the number of rows must
 // not depend on the values. Sub-modules: head, tail. Throws InvalidArgument unless cutoffs are
-// positive, ascending and below n_classes.
+// positive, ascending and below n_classes, and each cluster projects to a feature at least.
 class AdaptiveLogSoftmaxWithLoss : public Module<AdaptiveLogSoftmaxWithLoss> {
  public:
   AdaptiveLogSoftmaxWithLoss(int64_t in_features, int64_t n_classes, std::vector<int64_t> cutoffs,
-                             AdaptiveLogSoftmaxOptions options = {});
+                             AdaptiveLogSoftmaxOptions options = {}, Site site = Site::here());
 
   // input: (N, in_features) and target (N) int64, or (in_features) and (). A target that is no
   // class is InvalidArgument.
@@ -45,7 +45,7 @@ class AdaptiveLogSoftmaxWithLoss : public Module<AdaptiveLogSoftmaxWithLoss> {
  private:
   // `cutoffs` are checked and end in n_classes.
   AdaptiveLogSoftmaxWithLoss(int64_t in_features, std::vector<int64_t> cutoffs,
-                             AdaptiveLogSoftmaxOptions options);
+                             AdaptiveLogSoftmaxOptions options, Site site);
   // The log probabilities of the classes of cluster i, given that the class is in it.
   Tensor cluster(size_t i, const Tensor& rows);
 

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "nn/init.h"
+#include "nn/layers/checks.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
@@ -35,19 +36,30 @@ Tensor additive(const Tensor& mask, const Tensor& q) {
 Tensor future(int64_t num_queries, int64_t num_keys) {
   return cast(triu(ones({num_queries, num_keys}), 1), bool_);
 }
+
+MultiheadAttentionOptions checked(int64_t embed_dim, int64_t num_heads,
+                                  MultiheadAttentionOptions options, Site site) {
+  constexpr const char* kLayer = "MultiheadAttention";
+  internal::check_positive(kLayer, {{"embed_dim", embed_dim}, {"num_heads", num_heads}}, site);
+  internal::check_sizes(
+      kLayer, {{"kdim", options.kdim.value_or(0)}, {"vdim", options.vdim.value_or(0)}}, site);
+  if (embed_dim % num_heads != 0) {
+    throw InvalidArgument(
+        str("[MultiheadAttention] embed_dim must be divisible by num_heads; received ", embed_dim,
+            " and ", num_heads),
+        site);
+  }
+  return options;
+}
 }  // namespace
 
 MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads,
-                                       MultiheadAttentionOptions options)
-    : options_(options),
+                                       MultiheadAttentionOptions options, Site site)
+    : options_(checked(embed_dim, num_heads, options, site)),
       embed_dim_(embed_dim),
       num_heads_(num_heads),
-      out_proj_(embed_dim, embed_dim, {.bias = options.bias}) {
-  if (num_heads <= 0 || embed_dim % num_heads != 0) {
-    throw InvalidArgument(
-        str("[MultiheadAttention] embed_dim must be divisible by num_heads; received ", embed_dim,
-            " and ", num_heads));
-  }
+      out_proj_(embed_dim, embed_dim, {.bias = options.bias}, site) {
+  const SiteScope scope(site);
   const int64_t kdim = options.kdim.value_or(embed_dim), vdim = options.vdim.value_or(embed_dim);
   if (kdim == embed_dim && vdim == embed_dim) {
     in_proj_weight = register_parameter("in_proj_weight",
@@ -172,10 +184,24 @@ AttentionResult MultiheadAttention::forward(const Tensor& query, const Tensor& k
 
 namespace internal {
 
-void check_activation(const char* layer, const std::string& name) {
-  if (name == "relu" || name == "gelu") return;
-  throw InvalidArgument(
-      str("[", layer, "] the activation is unknown; received '", name, "'; give relu or gelu"));
+TransformerEncoderLayerOptions checked_options(const char* layer, int64_t d_model, int64_t nhead,
+                                               TransformerEncoderLayerOptions options, Site site) {
+  check_positive(layer, {{"d_model", d_model}, {"nhead", nhead}}, site);
+  check_sizes(layer, {{"dim_feedforward", options.dim_feedforward}}, site);
+  const auto refuse = [&](const std::string& what) {
+    throw InvalidArgument(str("[", layer, "] ", what), site);
+  };
+  if (d_model % nhead != 0) {
+    refuse(str("d_model must be divisible by nhead; received ", d_model, " and ", nhead));
+  }
+  if (!(options.dropout >= 0 && options.dropout <= 1)) {
+    refuse(str("dropout must be a probability from 0 to 1; received ", options.dropout));
+  }
+  if (options.activation != "relu" && options.activation != "gelu") {
+    refuse(
+        str("the activation is unknown; received '", options.activation, "'; give relu or gelu"));
+  }
+  return options;
 }
 
 Tensor activate(const Tensor& x, const std::string& name) {
@@ -185,26 +211,28 @@ Tensor activate(const Tensor& x, const std::string& name) {
 }  // namespace internal
 
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead,
-                                                 TransformerEncoderLayerOptions options)
-    : options_(std::move(options)),
+                                                 TransformerEncoderLayerOptions options, Site site)
+    : options_(internal::checked_options("TransformerEncoderLayer", d_model, nhead,
+                                         std::move(options), site)),
       self_attn_(
           register_module("self_attn", MultiheadAttention(d_model, nhead,
                                                           {.dropout = options_.dropout,
                                                            .bias = options_.bias,
-                                                           .batch_first = options_.batch_first}))),
-      linear1_(register_module("linear1",
-                               Linear(d_model, options_.dim_feedforward, {.bias = options_.bias}))),
-      dropout_(register_module("dropout", Dropout(options_.dropout))),
-      linear2_(register_module("linear2",
-                               Linear(options_.dim_feedforward, d_model, {.bias = options_.bias}))),
+                                                           .batch_first = options_.batch_first},
+                                                          site))),
+      linear1_(register_module(
+          "linear1", Linear(d_model, options_.dim_feedforward, {.bias = options_.bias}, site))),
+      dropout_(register_module("dropout", Dropout(options_.dropout, site))),
+      linear2_(register_module(
+          "linear2", Linear(options_.dim_feedforward, d_model, {.bias = options_.bias}, site))),
       norm1_(register_module(
-          "norm1", LayerNorm({d_model}, {.eps = options_.layer_norm_eps, .bias = options_.bias}))),
+          "norm1",
+          LayerNorm({d_model}, {.eps = options_.layer_norm_eps, .bias = options_.bias}, site))),
       norm2_(register_module(
-          "norm2", LayerNorm({d_model}, {.eps = options_.layer_norm_eps, .bias = options_.bias}))),
-      dropout1_(register_module("dropout1", Dropout(options_.dropout))),
-      dropout2_(register_module("dropout2", Dropout(options_.dropout))) {
-  internal::check_activation("TransformerEncoderLayer", options_.activation);
-}
+          "norm2",
+          LayerNorm({d_model}, {.eps = options_.layer_norm_eps, .bias = options_.bias}, site))),
+      dropout1_(register_module("dropout1", Dropout(options_.dropout, site))),
+      dropout2_(register_module("dropout2", Dropout(options_.dropout, site))) {}
 
 Tensor TransformerEncoderLayer::attend(const Tensor& x, const EncoderCallOptions& call) {
   const AttentionResult result = self_attn_(x, x, x,

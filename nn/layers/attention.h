@@ -39,14 +39,15 @@ struct AttentionResult {
 // query: (L, N, E), key: (S, N, kdim), value: (S, N, vdim); output: (L, N, E). With batch_first the
 // first two dims of each are swapped. A single sequence may be given without the dim N; all three
 // inputs, the padding mask and the result then lack it. Another number of dims is InvalidArgument,
-// and so is an embed_dim that num_heads does not divide.
+// and so is an embed_dim that num_heads does not divide, or one of them below 1.
 //
 // Parameters: in_proj_weight (3 E, E), or q_proj_weight (E, E), k_proj_weight (E, kdim) and
 // v_proj_weight (E, vdim) where kdim or vdim differ from E; in_proj_bias (3 E); out_proj; with
 // add_bias_kv, bias_k and bias_v (1, 1, E).
 class MultiheadAttention : public Module<MultiheadAttention> {
  public:
-  MultiheadAttention(int64_t embed_dim, int64_t num_heads, MultiheadAttentionOptions options = {});
+  MultiheadAttention(int64_t embed_dim, int64_t num_heads, MultiheadAttentionOptions options = {},
+                     Site site = Site::here());
   AttentionResult forward(const Tensor& query, const Tensor& key, const Tensor& value,
                           const AttentionCallOptions& call = {});
 
@@ -93,7 +94,7 @@ struct EncoderCallOptions {
 class TransformerEncoderLayer : public Module<TransformerEncoderLayer> {
  public:
   TransformerEncoderLayer(int64_t d_model, int64_t nhead,
-                          TransformerEncoderLayerOptions options = {});
+                          TransformerEncoderLayerOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& src, const EncoderCallOptions& call = {});
 
  private:
@@ -110,8 +111,10 @@ class TransformerEncoderLayer : public Module<TransformerEncoderLayer> {
 };
 
 namespace internal {
-// Throws InvalidArgument unless the name is "relu" or "gelu".
-void check_activation(const char* layer, const std::string& name);
+// Returns the options. Throws InvalidArgument for those that a layer of a Transformer refuses, for
+// another activation than "relu" and "gelu", and unless nhead divides d_model.
+TransformerEncoderLayerOptions checked_options(const char* layer, int64_t d_model, int64_t nhead,
+                                               TransformerEncoderLayerOptions options, Site site);
 Tensor activate(const Tensor& x, const std::string& name);
 }  // namespace internal
 

@@ -6,8 +6,9 @@
 
 namespace flow::nn {
 
-BatchNormState::BatchNormState(int64_t num_features, const BatchNormOptions& options)
-    : FeatureNormState(num_features, options.affine, options.track_running_stats),
+BatchNormState::BatchNormState(const char* layer, int64_t num_features,
+                               const BatchNormOptions& options, Site site)
+    : FeatureNormState(layer, num_features, options.affine, options.track_running_stats, site),
       num_features_(num_features),
       options_(options) {}
 

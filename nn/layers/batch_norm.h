@@ -25,10 +25,12 @@ inline constexpr BatchStats local = BatchStats::kLocal;  // NOLINT(readability-i
 
 // The parameters and statistics that the layers share. In training, and always without running
 // statistics, a batch is normalised by its own statistics; otherwise by the running ones. A batch
-// updates the running statistics once; recomputing its activations does not update them again.
+// updates the running statistics once; recomputing its activations does not update them again. A
+// negative num_features is InvalidArgument.
 class BatchNormState : public FeatureNormState {
  protected:
-  BatchNormState(int64_t num_features, const BatchNormOptions& options);
+  BatchNormState(const char* layer, int64_t num_features, const BatchNormOptions& options,
+                 Site site);
   Tensor normalize(const char* layer, const Tensor& x, bool has_dims, bool is_training) const;
 
  private:
@@ -39,8 +41,9 @@ class BatchNormState : public FeatureNormState {
 // x: (N, num_features) or (N, num_features, L).
 class BatchNorm1d : public FeatureNorm<BatchNorm1d, BatchNormState> {
  public:
-  explicit BatchNorm1d(int64_t num_features, const BatchNormOptions& options = {})
-      : FeatureNorm(num_features, options) {}
+  explicit BatchNorm1d(int64_t num_features, const BatchNormOptions& options = {},
+                       Site site = Site::here())
+      : FeatureNorm("BatchNorm1d", num_features, options, site) {}
 
   Tensor forward(const Tensor& x);
 };
@@ -48,8 +51,9 @@ class BatchNorm1d : public FeatureNorm<BatchNorm1d, BatchNormState> {
 // x: (N, num_features, H, W).
 class BatchNorm2d : public FeatureNorm<BatchNorm2d, BatchNormState> {
  public:
-  explicit BatchNorm2d(int64_t num_features, const BatchNormOptions& options = {})
-      : FeatureNorm(num_features, options) {}
+  explicit BatchNorm2d(int64_t num_features, const BatchNormOptions& options = {},
+                       Site site = Site::here())
+      : FeatureNorm("BatchNorm2d", num_features, options, site) {}
 
   Tensor forward(const Tensor& x);
 };
@@ -57,8 +61,9 @@ class BatchNorm2d : public FeatureNorm<BatchNorm2d, BatchNormState> {
 // x: (N, num_features, D, H, W).
 class BatchNorm3d : public FeatureNorm<BatchNorm3d, BatchNormState> {
  public:
-  explicit BatchNorm3d(int64_t num_features, const BatchNormOptions& options = {})
-      : FeatureNorm(num_features, options) {}
+  explicit BatchNorm3d(int64_t num_features, const BatchNormOptions& options = {},
+                       Site site = Site::here())
+      : FeatureNorm("BatchNorm3d", num_features, options, site) {}
 
   Tensor forward(const Tensor& x);
 };

@@ -11,17 +11,18 @@ Tensor Sequential::forward(const Tensor& x) {
   return y;
 }
 
-AnyModule& Sequential::operator[](int64_t i) {
-  const int64_t position = i < 0 ? i + size() : i;
+AnyModule& Sequential::operator[](PositionArg i) {
+  const int64_t position = i.value < 0 ? i.value + size() : i.value;
   if (position < 0 || position >= size()) internal::check_position("Sequential", i, size());
   return modules_[static_cast<size_t>(position)];
 }
 
 namespace internal {
-void check_position(const char* list, int64_t i, int64_t size) {
-  if (i >= 0 && i < size) return;
-  throw InvalidArgument(str("[", list, "] index ", i, " is out of range: the list has ", size,
-                            " elements; use an index from 0 to size() - 1"));
+void check_position(const char* list, PositionArg i, int64_t size) {
+  if (i.value >= 0 && i.value < size) return;
+  throw InvalidArgument(str("[", list, "] index ", i.value, " is out of range: the list has ", size,
+                            " elements; use an index from 0 to size() - 1"),
+                        i.site);
 }
 }  // namespace internal
 
@@ -44,12 +45,14 @@ std::string joined_lines(const std::vector<std::string>& lines) {
 
 }  // namespace
 
-ParameterList::ParameterList(const std::vector<Tensor>& parameters) {
+ParameterList::ParameterList(const std::vector<Tensor>& parameters, Site site) {
+  const SiteScope scope(site);
   for (const Tensor& parameter : parameters)
     push_back(parameter);
 }
 
-void ParameterList::push_back(const Tensor& parameter) {
+void ParameterList::push_back(const Tensor& parameter, Site site) {
+  const SiteScope scope(site);
   parameters_.push_back(register_parameter(std::to_string(parameters_.size()), parameter));
   std::vector<std::string> lines;
   for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -58,17 +61,19 @@ void ParameterList::push_back(const Tensor& parameter) {
   set_extra_repr(joined_lines(lines));
 }
 
-const Tensor& ParameterList::operator[](int64_t i) const {
+const Tensor& ParameterList::operator[](PositionArg i) const {
   internal::check_position("ParameterList", i, size());
-  return parameters_[static_cast<size_t>(i)];
+  return parameters_[static_cast<size_t>(i.value)];
 }
 
-ParameterDict::ParameterDict(const NamedTensors& parameters) {
+ParameterDict::ParameterDict(const NamedTensors& parameters, Site site) {
+  const SiteScope scope(site);
   for (const auto& [key, parameter] : parameters)
     insert(key, parameter);
 }
 
-void ParameterDict::insert(const std::string& key, const Tensor& parameter) {
+void ParameterDict::insert(const std::string& key, const Tensor& parameter, Site site) {
+  const SiteScope scope(site);
   parameters_.emplace_back(key, register_parameter(key, parameter));
   std::vector<std::string> lines;
   for (const auto& [name, tensor] : parameters_)
@@ -81,12 +86,13 @@ bool ParameterDict::contains(const std::string& key) const {
                      [&](const auto& entry) { return entry.first == key; });
 }
 
-const Tensor& ParameterDict::operator[](const std::string& key) const {
+const Tensor& ParameterDict::operator[](const KeyArg& key) const {
   for (const auto& [name, tensor] : parameters_) {
-    if (name == key) return tensor;
+    if (name == key.value) return tensor;
   }
-  throw InvalidArgument(str("[ParameterDict] no parameter has the key '", key,
-                            "'; add it with insert, or ask contains(key) first"));
+  throw InvalidArgument(str("[ParameterDict] no parameter has the key '", key.value,
+                            "'; add it with insert, or ask contains(key) first"),
+                        key.site);
 }
 
 }  // namespace flow::nn

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/calls/position_arg.h"
 #include "core/error.h"
 #include "nn/module.h"
 
@@ -51,24 +52,24 @@ class Sequential : public Module<Sequential> {
            !(sizeof...(M) == 1 && (std::same_as<std::remove_cvref_t<M>, Sequential> &&
                                    ...))) explicit Sequential(M&&... modules) {
     draw_in_order({made_here<M>(modules)...});
-    (push_back(std::forward<M>(modules)), ...);
+    (push_back(std::forward<M>(modules), Site::none()), ...);
   }
 
   template <class M>
   requires internal::IsPart<M>
 
-  void push_back(M part) {
+  void push_back(M part, Site site = Site::here()) {
     if constexpr (internal::IsModule<M>) {
-      modules_.push_back(register_module(std::to_string(modules_.size()), AnyModule(part)));
+      modules_.push_back(register_module(std::to_string(modules_.size()), AnyModule(part), site));
     } else {
-      push_back(Lambda(std::move(part)));
+      push_back(Lambda(std::move(part)), site);
     }
   }
 
   Tensor forward(const Tensor& x);
 
   // Counts from the end if `i` is negative. Throws InvalidArgument if there is no such part.
-  AnyModule& operator[](int64_t i);
+  AnyModule& operator[](PositionArg i);
 
   auto begin() { return modules_.begin(); }
 
@@ -88,21 +89,22 @@ class Sequential : public Module<Sequential> {
 
 namespace internal {
 // Throws InvalidArgument, naming `list`, unless 0 <= i < size.
-void check_position(const char* list, int64_t i, int64_t size);
+void check_position(const char* list, PositionArg i, int64_t size);
 }  // namespace internal
 
 // A list of modules of one type, named 0, 1, …. It has no forward.
 template <class M>
 class ModuleList : public Module<ModuleList<M>> {
  public:
-  void push_back(M module) {
-    modules_.push_back(this->register_module(std::to_string(modules_.size()), std::move(module)));
+  void push_back(M module, Site site = Site::here()) {
+    modules_.push_back(
+        this->register_module(std::to_string(modules_.size()), std::move(module), site));
   }
 
   // Throws InvalidArgument unless 0 <= i < size().
-  M& operator[](int64_t i) {
+  M& operator[](PositionArg i) {
     internal::check_position("ModuleList", i, size());
-    return modules_[static_cast<size_t>(i)];
+    return modules_[static_cast<size_t>(i.value)];
   }
 
   auto begin() { return modules_.begin(); }
@@ -121,22 +123,23 @@ class ModuleDict : public Module<ModuleDict<M>> {
  public:
   ModuleDict() = default;
 
-  explicit ModuleDict(std::vector<std::pair<std::string, M>> modules) {
+  explicit ModuleDict(std::vector<std::pair<std::string, M>> modules, Site site = Site::here()) {
     for (auto& [key, module] : modules)
-      insert(key, std::move(module));
+      insert(key, std::move(module), site);
   }
 
-  void insert(const std::string& key, M module) {
-    modules_.emplace_back(key, this->register_module(key, std::move(module)));
+  void insert(const std::string& key, M module, Site site = Site::here()) {
+    modules_.emplace_back(key, this->register_module(key, std::move(module), site));
   }
 
   bool contains(const std::string& key) const { return find(key) < modules_.size(); }
 
-  M& operator[](const std::string& key) {
-    const size_t at = find(key);
+  M& operator[](const KeyArg& key) {
+    const size_t at = find(key.value);
     if (at == modules_.size())
-      throw InvalidArgument(str("[ModuleDict] no module is named ", key,
-                                "; add it with insert, or ask contains(key) first"));
+      throw InvalidArgument(str("[ModuleDict] no module is named ", key.value,
+                                "; add it with insert, or ask contains(key) first"),
+                            key.site);
     return modules_[at].second;
   }
 
@@ -161,13 +164,13 @@ class ModuleDict : public Module<ModuleDict<M>> {
 class ParameterList : public Module<ParameterList> {
  public:
   ParameterList() = default;
-  explicit ParameterList(const std::vector<Tensor>& parameters);
+  explicit ParameterList(const std::vector<Tensor>& parameters, Site site = Site::here());
 
   // The tensor becomes a parameter, which records gradients.
-  void push_back(const Tensor& parameter);
+  void push_back(const Tensor& parameter, Site site = Site::here());
 
   // Throws InvalidArgument unless 0 <= i < size().
-  const Tensor& operator[](int64_t i) const;
+  const Tensor& operator[](PositionArg i) const;
 
   auto begin() const { return parameters_.begin(); }
 
@@ -183,13 +186,13 @@ class ParameterList : public Module<ParameterList> {
 class ParameterDict : public Module<ParameterDict> {
  public:
   ParameterDict() = default;
-  explicit ParameterDict(const NamedTensors& parameters);
+  explicit ParameterDict(const NamedTensors& parameters, Site site = Site::here());
 
   // Throws InvalidArgument for a key that exists.
-  void insert(const std::string& key, const Tensor& parameter);
+  void insert(const std::string& key, const Tensor& parameter, Site site = Site::here());
   bool contains(const std::string& key) const;
   // Throws InvalidArgument for a key that does not exist.
-  const Tensor& operator[](const std::string& key) const;
+  const Tensor& operator[](const KeyArg& key) const;
 
   // Pairs of key and tensor.
   auto begin() const { return parameters_.begin(); }

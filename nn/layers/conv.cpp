@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "nn/init.h"
+#include "nn/layers/checks.h"
 #include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 
@@ -18,14 +19,12 @@ struct Parameters {
 Parameters make_parameters(const char* layer, int64_t spatial_dims, int64_t in_channels,
                            int64_t out_channels, const Ints& kernel_size, int64_t groups,
                            bool has_bias, bool is_transposed) {
-  if (groups <= 0 || in_channels % groups != 0 || out_channels % groups != 0) {
+  internal::check_positive(layer, {{"groups", groups}}, Site::none());
+  internal::check_sizes(layer, {{"in_channels", in_channels}, {"out_channels", out_channels}},
+                        Site::none());
+  if (in_channels % groups != 0 || out_channels % groups != 0) {
     throw InvalidArgument(str("[", layer, "] channels must be divisible by groups; received ",
                               in_channels, " in, ", out_channels, " out, groups ", groups));
-  }
-  if (kernel_size.size() != 1 && kernel_size.size() != spatial_dims) {
-    throw InvalidArgument(str("[", layer, "] kernel_size must be one number or ", spatial_dims,
-                              " numbers; received ", kernel_size.size(),
-                              "; give one, or one for each spatial dim"));
   }
   std::vector<int64_t> shape{is_transposed ? in_channels : out_channels,
                              (is_transposed ? out_channels : in_channels) / groups};
@@ -83,7 +82,15 @@ std::string option_text(int64_t dims, int64_t in_channels, int64_t out_channels,
                      o.output_padding, o.groups, o.bias);
 }
 
-ConvTransposeOptions op_options(const ConvTranspose2dOptions& options) {
+ConvTransposeOptions op_options(const char* layer, int64_t spatial_dims, const Ints& kernel_size,
+                                const ConvTranspose2dOptions& options, Site site) {
+  internal::check_numbers(layer, spatial_dims,
+                          {{"kernel_size", kernel_size, 1},
+                           {"stride", options.stride, 1},
+                           {"padding", options.padding, 0},
+                           {"output_padding", options.output_padding, 0},
+                           {"dilation", options.dilation, 1}},
+                          site);
   return {.stride = options.stride,
           .padding = options.padding,
           .output_padding = options.output_padding,
@@ -93,17 +100,10 @@ ConvTransposeOptions op_options(const ConvTranspose2dOptions& options) {
 
 // Padding before and after each spatial dim, last dim first. If "same" needs an odd total, the
 // extra element is at the end.
-std::vector<int64_t> pad_amounts(const char* layer, int64_t spatial_dims, const Ints& kernel_size,
+std::vector<int64_t> pad_amounts(int64_t spatial_dims, const Ints& kernel_size,
                                  const Conv2dOptions& options) {
   const Ints& numbers = options.padding.numbers();
   const bool is_same = options.padding.mode() == Padding::Mode::kSame;
-  for (const Ints* values : {is_same ? &options.dilation : &numbers, &kernel_size}) {
-    if (values->size() != 1 && values->size() != spatial_dims) {
-      throw InvalidArgument(str(
-          "[", layer, "] kernel_size, padding and dilation must be one number or ", spatial_dims,
-          " numbers; received ", values->size(), "; give one, or one for each spatial dim"));
-    }
-  }
   std::vector<int64_t> amounts;
   for (int64_t i = spatial_dims; i-- > 0;) {
     const int64_t total =
@@ -116,11 +116,20 @@ std::vector<int64_t> pad_amounts(const char* layer, int64_t spatial_dims, const 
 }  // namespace
 
 ConvPadding::ConvPadding(const char* layer, int64_t spatial_dims, const Ints& kernel_size,
-                         const Conv2dOptions& given)
+                         const Conv2dOptions& given, Site site)
     : options{.stride = given.stride,
               .padding = given.padding,
               .dilation = given.dilation,
               .groups = given.groups} {
+  const SiteScope scope(site);
+  internal::check_numbers(layer, spatial_dims,
+                          {{"kernel_size", kernel_size, 1},
+                           {"stride", given.stride, 1},
+                           {"dilation", given.dilation, 1}},
+                          site);
+  if (given.padding.mode() == Padding::Mode::kNumbers) {
+    internal::check_numbers(layer, spatial_dims, {{"padding", given.padding.numbers(), 0}}, site);
+  }
   const std::string& mode = given.padding_mode;
   if (mode == "zeros") return;
   if (mode != "reflect" && mode != "replicate" && mode != "circular") {
@@ -129,7 +138,7 @@ ConvPadding::ConvPadding(const char* layer, int64_t spatial_dims, const Ints& ke
   }
   options.padding = 0;
   if (given.padding.mode() == Padding::Mode::kValid) return;
-  amounts = pad_amounts(layer, spatial_dims, kernel_size, given);
+  amounts = pad_amounts(spatial_dims, kernel_size, given);
   pad_options.mode = mode;
 }
 
@@ -138,8 +147,9 @@ Tensor ConvPadding::apply(const Tensor& x) const {
 }
 
 Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
-               const Conv1dOptions& options)
-    : padding_("Conv1d", 1, kernel_size, options) {
+               const Conv1dOptions& options, Site site)
+    : padding_("Conv1d", 1, kernel_size, options, site) {
+  const SiteScope scope(site);
   const Parameters made = make_parameters("Conv1d", 1, in_channels, out_channels, kernel_size,
                                           options.groups, options.bias, false);
   weight = register_parameter("weight", made.weight);
@@ -152,8 +162,9 @@ Tensor Conv1d::forward(const Tensor& x) {
 }
 
 Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
-               const Conv2dOptions& options)
-    : padding_("Conv2d", 2, kernel_size, options) {
+               const Conv2dOptions& options, Site site)
+    : padding_("Conv2d", 2, kernel_size, options, site) {
+  const SiteScope scope(site);
   const Parameters made = make_parameters("Conv2d", 2, in_channels, out_channels, kernel_size,
                                           options.groups, options.bias, false);
   weight = register_parameter("weight", made.weight);
@@ -166,8 +177,9 @@ Tensor Conv2d::forward(const Tensor& x) {
 }
 
 Conv3d::Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
-               const Conv3dOptions& options)
-    : padding_("Conv3d", 3, kernel_size, options) {
+               const Conv3dOptions& options, Site site)
+    : padding_("Conv3d", 3, kernel_size, options, site) {
+  const SiteScope scope(site);
   const Parameters made = make_parameters("Conv3d", 3, in_channels, out_channels, kernel_size,
                                           options.groups, options.bias, false);
   weight = register_parameter("weight", made.weight);
@@ -180,8 +192,9 @@ Tensor Conv3d::forward(const Tensor& x) {
 }
 
 ConvTranspose1d::ConvTranspose1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
-                                 const ConvTranspose1dOptions& options)
-    : options_(op_options(options)) {
+                                 const ConvTranspose1dOptions& options, Site site)
+    : options_(op_options("ConvTranspose1d", 1, kernel_size, options, site)) {
+  const SiteScope scope(site);
   const Parameters made = make_parameters("ConvTranspose1d", 1, in_channels, out_channels,
                                           kernel_size, options.groups, options.bias, true);
   weight = register_parameter("weight", made.weight);
@@ -194,8 +207,9 @@ Tensor ConvTranspose1d::forward(const Tensor& x) {
 }
 
 ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
-                                 const ConvTranspose2dOptions& options)
-    : options_(op_options(options)) {
+                                 const ConvTranspose2dOptions& options, Site site)
+    : options_(op_options("ConvTranspose2d", 2, kernel_size, options, site)) {
+  const SiteScope scope(site);
   const Parameters made = make_parameters("ConvTranspose2d", 2, in_channels, out_channels,
                                           kernel_size, options.groups, options.bias, true);
   weight = register_parameter("weight", made.weight);
@@ -208,8 +222,9 @@ Tensor ConvTranspose2d::forward(const Tensor& x) {
 }
 
 ConvTranspose3d::ConvTranspose3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
-                                 const ConvTranspose3dOptions& options)
-    : options_(op_options(options)) {
+                                 const ConvTranspose3dOptions& options, Site site)
+    : options_(op_options("ConvTranspose3d", 3, kernel_size, options, site)) {
+  const SiteScope scope(site);
   const Parameters made = make_parameters("ConvTranspose3d", 3, in_channels, out_channels,
                                           kernel_size, options.groups, options.bias, true);
   weight = register_parameter("weight", made.weight);

@@ -1,6 +1,7 @@
 // Convolution and transposed convolution layers. Weights and biases are initialised as
-// U(-1/√fan_in, 1/√fan_in), as in PyTorch. Channel counts that `groups` does not divide are
-// InvalidArgument.
+// U(-1/√fan_in, 1/√fan_in), as in PyTorch. Negative channel counts and those that `groups`
+// does not divide are InvalidArgument, and so are sizes of kernels, strides and dilations below 1
+// and negative paddings.
 #pragma once
 
 #include <string>
@@ -28,7 +29,7 @@ using Conv3dOptions = Conv2dOptions;
 // is padded before the convolution.
 struct ConvPadding {
   ConvPadding(const char* layer, int64_t spatial_dims, const Ints& kernel_size,
-              const Conv2dOptions& options);
+              const Conv2dOptions& options, Site site);
   Tensor apply(const Tensor& x) const;
 
   ConvOptions options;
@@ -40,7 +41,7 @@ struct ConvPadding {
 class Conv1d : public Module<Conv1d> {
  public:
   Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
-         const Conv1dOptions& options = {});
+         const Conv1dOptions& options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
   Tensor weight, bias;
@@ -53,7 +54,7 @@ class Conv1d : public Module<Conv1d> {
 class Conv2d : public Module<Conv2d> {
  public:
   Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
-         const Conv2dOptions& options = {});
+         const Conv2dOptions& options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
   Tensor weight, bias;
@@ -67,7 +68,7 @@ class Conv2d : public Module<Conv2d> {
 class Conv3d : public Module<Conv3d> {
  public:
   Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
-         const Conv3dOptions& options = {});
+         const Conv3dOptions& options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
   Tensor weight, bias;
@@ -93,7 +94,7 @@ using ConvTranspose3dOptions = ConvTranspose2dOptions;
 class ConvTranspose1d : public Module<ConvTranspose1d> {
  public:
   ConvTranspose1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
-                  const ConvTranspose1dOptions& options = {});
+                  const ConvTranspose1dOptions& options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
   Tensor weight, bias;
@@ -106,7 +107,7 @@ class ConvTranspose1d : public Module<ConvTranspose1d> {
 class ConvTranspose2d : public Module<ConvTranspose2d> {
  public:
   ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
-                  const ConvTranspose2dOptions& options = {});
+                  const ConvTranspose2dOptions& options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
   Tensor weight, bias;
@@ -120,7 +121,7 @@ class ConvTranspose2d : public Module<ConvTranspose2d> {
 class ConvTranspose3d : public Module<ConvTranspose3d> {
  public:
   ConvTranspose3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
-                  const ConvTranspose3dOptions& options = {});
+                  const ConvTranspose3dOptions& options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
   Tensor weight, bias;

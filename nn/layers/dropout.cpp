@@ -9,9 +9,10 @@ namespace flow::nn {
 
 namespace {
 
-double checked(const char* layer, double p) {
+double checked(const char* layer, double p, Site site) {
   if (p >= 0 && p <= 1) return p;
-  throw InvalidArgument(str("[", layer, "] p must be a probability from 0 to 1; received ", p));
+  throw InvalidArgument(str("[", layer, "] p must be a probability from 0 to 1; received ", p),
+                        site);
 }
 
 std::string probability_text(double p) {
@@ -20,7 +21,7 @@ std::string probability_text(double p) {
 
 }  // namespace
 
-Dropout::Dropout(DropoutLayerOptions options) : p_(checked("Dropout", options.p)) {
+Dropout::Dropout(DropoutLayerOptions options, Site site) : p_(checked("Dropout", options.p, site)) {
   set_extra_repr(probability_text(p_));
 }
 
@@ -28,7 +29,7 @@ Tensor Dropout::forward(const Tensor& x) {
   return dropout(x, {.p = p_, .training = is_training()});
 }
 
-Dropout1d::Dropout1d(double p) : p_(checked("Dropout1d", p)) {
+Dropout1d::Dropout1d(double p, Site site) : p_(checked("Dropout1d", p, site)) {
   set_extra_repr(probability_text(p_));
 }
 
@@ -36,7 +37,7 @@ Tensor Dropout1d::forward(const Tensor& x) {
   return dropout1d(x, {.p = p_, .training = is_training()});
 }
 
-Dropout2d::Dropout2d(double p) : p_(checked("Dropout2d", p)) {
+Dropout2d::Dropout2d(double p, Site site) : p_(checked("Dropout2d", p, site)) {
   set_extra_repr(probability_text(p_));
 }
 
@@ -44,7 +45,7 @@ Tensor Dropout2d::forward(const Tensor& x) {
   return dropout2d(x, {.p = p_, .training = is_training()});
 }
 
-Dropout3d::Dropout3d(double p) : p_(checked("Dropout3d", p)) {
+Dropout3d::Dropout3d(double p, Site site) : p_(checked("Dropout3d", p, site)) {
   set_extra_repr(probability_text(p_));
 }
 
@@ -52,7 +53,7 @@ Tensor Dropout3d::forward(const Tensor& x) {
   return dropout3d(x, {.p = p_, .training = is_training()});
 }
 
-AlphaDropout::AlphaDropout(double p) : p_(checked("AlphaDropout", p)) {
+AlphaDropout::AlphaDropout(double p, Site site) : p_(checked("AlphaDropout", p, site)) {
   set_extra_repr(probability_text(p_));
 }
 
@@ -60,7 +61,8 @@ Tensor AlphaDropout::forward(const Tensor& x) {
   return alpha_dropout(x, {.p = p_, .training = is_training()});
 }
 
-FeatureAlphaDropout::FeatureAlphaDropout(double p) : p_(checked("FeatureAlphaDropout", p)) {
+FeatureAlphaDropout::FeatureAlphaDropout(double p, Site site)
+    : p_(checked("FeatureAlphaDropout", p, site)) {
   set_extra_repr(probability_text(p_));
 }
 

@@ -14,9 +14,10 @@ struct DropoutLayerOptions {
 class Dropout : public Module<Dropout> {
  public:
   // Throws InvalidArgument unless p is in [0, 1].
-  explicit Dropout(DropoutLayerOptions options = {});
+  explicit Dropout(DropoutLayerOptions options = {}, Site site = Site::here());
 
-  explicit Dropout(double p) : Dropout(DropoutLayerOptions{.p = p}) {}
+  explicit Dropout(double p, Site site = Site::here())
+      : Dropout(DropoutLayerOptions{.p = p}, site) {}
 
   Tensor forward(const Tensor& x);
 
@@ -27,7 +28,7 @@ class Dropout : public Module<Dropout> {
 // Drops whole channels (dim 1) of (N, C) or (N, C, L) and scales the others by 1 / (1 - p).
 class Dropout1d : public Module<Dropout1d> {
  public:
-  explicit Dropout1d(double p = 0.5);
+  explicit Dropout1d(double p = 0.5, Site site = Site::here());
 
   Tensor forward(const Tensor& x);
 
@@ -38,7 +39,7 @@ class Dropout1d : public Module<Dropout1d> {
 // Drops whole channels (dim 1) of (N, C, H, W) and scales the others by 1 / (1 - p).
 class Dropout2d : public Module<Dropout2d> {
  public:
-  explicit Dropout2d(double p = 0.5);
+  explicit Dropout2d(double p = 0.5, Site site = Site::here());
 
   Tensor forward(const Tensor& x);
 
@@ -49,7 +50,7 @@ class Dropout2d : public Module<Dropout2d> {
 // Drops whole channels (dim 1) of (N, C, D, H, W) and scales the others by 1 / (1 - p).
 class Dropout3d : public Module<Dropout3d> {
  public:
-  explicit Dropout3d(double p = 0.5);
+  explicit Dropout3d(double p = 0.5, Site site = Site::here());
 
   Tensor forward(const Tensor& x);
 
@@ -61,7 +62,7 @@ class Dropout3d : public Module<Dropout3d> {
 // al. 2017).
 class AlphaDropout : public Module<AlphaDropout> {
  public:
-  explicit AlphaDropout(double p = 0.5);
+  explicit AlphaDropout(double p = 0.5, Site site = Site::here());
 
   Tensor forward(const Tensor& x);
 
@@ -72,7 +73,7 @@ class AlphaDropout : public Module<AlphaDropout> {
 // AlphaDropout of whole channels (dim 1).
 class FeatureAlphaDropout : public Module<FeatureAlphaDropout> {
  public:
-  explicit FeatureAlphaDropout(double p = 0.5);
+  explicit FeatureAlphaDropout(double p = 0.5, Site site = Site::here());
 
   Tensor forward(const Tensor& x);
 

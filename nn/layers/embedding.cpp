@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "nn/init.h"
+#include "nn/layers/checks.h"
 #include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 #include "ops/index/embedding.h"
@@ -22,7 +23,15 @@ std::string norm_text(const Options& options) {
 }
 
 // N(0, 1); the row of the padding is 0.
-Tensor drawn_table(const Shape& shape, std::optional<int64_t> padding_idx) {
+Tensor drawn_table(const char* layer, int64_t num_embeddings, int64_t embedding_dim,
+                   std::optional<int64_t> padding_idx) {
+  internal::check_sizes(
+      layer, {{"num_embeddings", num_embeddings}, {"embedding_dim", embedding_dim}}, Site::none());
+  if (padding_idx && (*padding_idx < -num_embeddings || *padding_idx >= num_embeddings)) {
+    throw InvalidArgument(str("[", layer, "] padding_idx must be one of the ", num_embeddings,
+                              " rows of the table; received ", *padding_idx));
+  }
+  const Shape shape = {num_embeddings, embedding_dim};
   return init::internal::draw_initial(empty(shape), [padding_idx](const Tensor& table) {
     table.normal_(0, 1);
     if (padding_idx) table.select(0, *padding_idx).fill_(0);
@@ -30,10 +39,12 @@ Tensor drawn_table(const Shape& shape, std::optional<int64_t> padding_idx) {
 }
 }  // namespace
 
-Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingLayerOptions options)
+Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingLayerOptions options,
+                     Site site)
     : options_(options) {
-  weight = register_parameter("weight",
-                              drawn_table({num_embeddings, embedding_dim}, options.padding_idx));
+  const SiteScope scope(site);
+  weight = register_parameter(
+      "weight", drawn_table("Embedding", num_embeddings, embedding_dim, options.padding_idx));
   std::string text = str(num_embeddings, ", ", embedding_dim);
   if (options.padding_idx) text += ", padding_idx=" + text_of(options.padding_idx);
   text += norm_text(options);
@@ -50,10 +61,11 @@ Tensor Embedding::forward(const Tensor& indices) {
 }
 
 EmbeddingBag::EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim,
-                           EmbeddingBagLayerOptions options)
+                           EmbeddingBagLayerOptions options, Site site)
     : options_(std::move(options)) {
-  weight = register_parameter("weight",
-                              drawn_table({num_embeddings, embedding_dim}, options_.padding_idx));
+  const SiteScope scope(site);
+  weight = register_parameter(
+      "weight", drawn_table("EmbeddingBag", num_embeddings, embedding_dim, options_.padding_idx));
   std::string text = str(num_embeddings, ", ", embedding_dim, norm_text(options_));
   text += ", mode=" + text_of(options_.mode);
   if (options_.padding_idx) text += ", padding_idx=" + text_of(options_.padding_idx);

@@ -1,4 +1,5 @@
-// Embedding layers: look up rows of a table by index.
+// Embedding layers: look up rows of a table by index. A negative size and a padding_idx that is no
+// row are InvalidArgument.
 #pragma once
 
 #include <optional>
@@ -20,7 +21,8 @@ struct EmbeddingLayerOptions {
 // initialised as N(0, 1).
 class Embedding : public Module<Embedding> {
  public:
-  Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingLayerOptions options = {});
+  Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingLayerOptions options = {},
+            Site site = Site::here());
   Tensor forward(const Tensor& indices);
 
   Tensor weight;
@@ -43,8 +45,8 @@ struct EmbeddingBagLayerOptions {
 // ops/index/embedding_bag.h.
 class EmbeddingBag : public Module<EmbeddingBag> {
  public:
-  EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim,
-               EmbeddingBagLayerOptions options = {});
+  EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim, EmbeddingBagLayerOptions options = {},
+               Site site = Site::here());
   Tensor forward(const Tensor& indices);
   Tensor forward(const Tensor& indices, const Tensor& offsets);
 

@@ -1,12 +1,15 @@
 #include "nn/layers/feature_norm.h"
 
 #include "core/error.h"
+#include "nn/layers/checks.h"
 #include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 
 namespace flow::nn {
 
-FeatureNormState::FeatureNormState(int64_t num_features, bool affine, bool track_running_stats) {
+FeatureNormState::FeatureNormState(const char* layer, int64_t num_features, bool affine,
+                                   bool track_running_stats, Site site) {
+  internal::check_sizes(layer, {{"num_features", num_features}}, site);
   if (affine) {
     weight = ones({num_features});
     bias = zeros({num_features});

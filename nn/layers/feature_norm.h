@@ -17,23 +17,25 @@ class FeatureNormState {
   Tensor running_mean, running_var, num_batches_tracked;
 
  protected:
-  FeatureNormState(int64_t num_features, bool affine, bool track_running_stats);
+  FeatureNormState(const char* layer, int64_t num_features, bool affine, bool track_running_stats,
+                   Site site);
   // See ModuleBase::set_extra_repr.
   std::string option_text(int64_t num_features, double eps, std::optional<double> momentum) const;
 };
 
 // Registers the tensors of `State`, which derives from FeatureNormState and is constructed from
-// (num_features, options), under their names.
+// (layer, num_features, options, site), under their names.
 template <class Derived, class State>
 class FeatureNorm : public Module<Derived>, public State {
  protected:
   template <class Options>
-  FeatureNorm(int64_t num_features, const Options& options) : State(num_features, options) {
-    this->register_parameter("weight", this->weight);
-    this->register_parameter("bias", this->bias);
-    this->register_buffer("running_mean", this->running_mean);
-    this->register_buffer("running_var", this->running_var);
-    this->register_buffer("num_batches_tracked", this->num_batches_tracked);
+  FeatureNorm(const char* layer, int64_t num_features, const Options& options, Site site)
+      : State(layer, num_features, options, site) {
+    this->register_parameter("weight", this->weight, Site::none());
+    this->register_parameter("bias", this->bias, Site::none());
+    this->register_buffer("running_mean", this->running_mean, true, Site::none());
+    this->register_buffer("running_var", this->running_var, true, Site::none());
+    this->register_buffer("num_batches_tracked", this->num_batches_tracked, true, Site::none());
     this->set_extra_repr(this->option_text(num_features, options.eps, options.momentum));
   }
 };

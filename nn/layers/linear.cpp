@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "nn/init.h"
+#include "nn/layers/checks.h"
 #include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 #include "ops/linear/matmul.h"
@@ -11,7 +12,10 @@
 
 namespace flow::nn {
 
-Linear::Linear(int64_t in_features, int64_t out_features, LinearOptions options) {
+Linear::Linear(int64_t in_features, int64_t out_features, LinearOptions options, Site site) {
+  const SiteScope scope(site);
+  internal::check_sizes("Linear", {{"in_features", in_features}, {"out_features", out_features}},
+                        site);
   const double bound = in_features > 0 ? 1 / std::sqrt(static_cast<double>(in_features)) : 0;
   weight = register_parameter("weight",
                               init::uniform_(empty({out_features, in_features}), -bound, bound));
@@ -26,8 +30,12 @@ Tensor Linear::forward(const Tensor& x) {
 }
 
 Bilinear::Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features,
-                   LinearOptions options) {
-  const double bound = in1_features > 0 ? 1 / std::sqrt(static_cast<double>(in1_features)) : 0;
+                   LinearOptions options, Site site) {
+  const SiteScope scope(site);
+  internal::check_positive("Bilinear", {{"in1_features", in1_features}}, site);
+  internal::check_sizes("Bilinear",
+                        {{"in2_features", in2_features}, {"out_features", out_features}}, site);
+  const double bound = 1 / std::sqrt(static_cast<double>(in1_features));
   const Shape shape = {out_features, in1_features, in2_features};
   weight = register_parameter("weight", init::uniform_(empty(shape), -bound, bound));
   bias = register_parameter(

@@ -10,21 +10,23 @@ struct LinearOptions {
 };
 
 // x: (…, in_features) → (…, out_features). weight: (out, in), bias: (out). Both are initialised as
-// U(-1/√in, 1/√in), as in PyTorch.
+// U(-1/√in, 1/√in), as in PyTorch. A negative size is InvalidArgument.
 class Linear : public Module<Linear> {
  public:
-  Linear(int64_t in_features, int64_t out_features, LinearOptions options = {});
+  Linear(int64_t in_features, int64_t out_features, LinearOptions options = {},
+         Site site = Site::here());
   Tensor forward(const Tensor& x);
 
   Tensor weight, bias;
 };
 
 // x1: (…, in1_features), x2: (…, in2_features) → (…, out_features). weight: (out, in1, in2), bias:
-// (out). Both are initialised as U(-1/√in1, 1/√in1), as in PyTorch.
+// (out). Both are initialised as U(-1/√in1, 1/√in1), as in PyTorch. A negative size and
+// in1_features = 0 are InvalidArgument.
 class Bilinear : public Module<Bilinear> {
  public:
   Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features,
-           LinearOptions options = {});
+           LinearOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x1, const Tensor& x2);
 
   Tensor weight, bias;

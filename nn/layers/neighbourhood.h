@@ -1,5 +1,6 @@
 // Layers that combine neighbouring elements or channels. Each one calls the function of its name in
-// ops/conv/neighbourhood.h, where the formulas are.
+// ops/conv/neighbourhood.h, where the formulas are. Sizes, strides and groups below 1 and a
+// norm_type of 0 are InvalidArgument.
 #pragma once
 
 #include "nn/module.h"
@@ -11,7 +12,8 @@ namespace flow::nn {
 // 2012). x: (N, C, …) → the same shape.
 class LocalResponseNorm : public Module<LocalResponseNorm> {
  public:
-  explicit LocalResponseNorm(int64_t size, LocalResponseNormOptions options = {});
+  explicit LocalResponseNorm(int64_t size, LocalResponseNormOptions options = {},
+                             Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -22,7 +24,8 @@ class LocalResponseNorm : public Module<LocalResponseNorm> {
 // Power-average pooling: (Σ x^norm_type)^(1 / norm_type) over each window. x: (N, C, L).
 class LPPool1d : public Module<LPPool1d> {
  public:
-  LPPool1d(double norm_type, Ints kernel_size, LpPoolOptions options = {});
+  LPPool1d(double norm_type, Ints kernel_size, LpPoolOptions options = {},
+           Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -34,7 +37,8 @@ class LPPool1d : public Module<LPPool1d> {
 // As LPPool1d over two dims. x: (N, C, H, W).
 class LPPool2d : public Module<LPPool2d> {
  public:
-  LPPool2d(double norm_type, Ints kernel_size, LpPoolOptions options = {});
+  LPPool2d(double norm_type, Ints kernel_size, LpPoolOptions options = {},
+           Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -46,7 +50,8 @@ class LPPool2d : public Module<LPPool2d> {
 // As LPPool1d over three dims. x: (N, C, D, H, W).
 class LPPool3d : public Module<LPPool3d> {
  public:
-  LPPool3d(double norm_type, Ints kernel_size, LpPoolOptions options = {});
+  LPPool3d(double norm_type, Ints kernel_size, LpPoolOptions options = {},
+           Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -59,7 +64,7 @@ class LPPool3d : public Module<LPPool3d> {
 // → the same shape.
 class ChannelShuffle : public Module<ChannelShuffle> {
  public:
-  explicit ChannelShuffle(int64_t groups);
+  explicit ChannelShuffle(int64_t groups, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:

@@ -2,6 +2,7 @@
 
 #include "autograd/recompute.h"
 #include "core/error.h"
+#include "nn/layers/checks.h"
 #include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 #include "ops/norm/instance_norm.h"
@@ -11,8 +12,10 @@ namespace flow::nn {
 
 using internal::text_of;
 
-LayerNorm::LayerNorm(const Shape& normalized_shape, LayerNormOptions options)
+LayerNorm::LayerNorm(const Shape& normalized_shape, LayerNormOptions options, Site site)
     : normalized_shape_(normalized_shape), eps_(options.eps) {
+  const SiteScope scope(site);
+  internal::check_sizes("LayerNorm", "normalized_shape", normalized_shape, site);
   const bool affine = options.elementwise_affine;
   weight = register_parameter("weight", affine ? ones(normalized_shape) : Tensor());
   bias = register_parameter("bias", affine && options.bias ? zeros(normalized_shape) : Tensor());
@@ -24,8 +27,10 @@ Tensor LayerNorm::forward(const Tensor& x) {
   return layer_norm(x, normalized_shape_, {.weight = weight, .bias = bias, .eps = eps_});
 }
 
-RMSNorm::RMSNorm(const Shape& normalized_shape, RMSNormOptions options)
+RMSNorm::RMSNorm(const Shape& normalized_shape, RMSNormOptions options, Site site)
     : normalized_shape_(normalized_shape), eps_(options.eps) {
+  const SiteScope scope(site);
+  internal::check_sizes("RMSNorm", "normalized_shape", normalized_shape, site);
   weight =
       register_parameter("weight", options.elementwise_affine ? ones(normalized_shape) : Tensor());
   set_extra_repr(str(text_of(normalized_shape), ", eps=", text_of(eps_),
@@ -36,9 +41,12 @@ Tensor RMSNorm::forward(const Tensor& x) {
   return rms_norm(x, normalized_shape_, {.weight = weight, .eps = eps_});
 }
 
-GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options)
+GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options, Site site)
     : num_groups_(num_groups), eps_(options.eps) {
-  if (num_groups <= 0 || num_channels % num_groups != 0) {
+  const SiteScope scope(site);
+  internal::check_positive("GroupNorm", {{"num_groups", num_groups}}, site);
+  internal::check_sizes("GroupNorm", {{"num_channels", num_channels}}, site);
+  if (num_channels % num_groups != 0) {
     throw InvalidArgument(str("[GroupNorm] num_channels must be divisible by num_groups; received ",
                               num_channels, " and ", num_groups));
   }
@@ -52,8 +60,9 @@ Tensor GroupNorm::forward(const Tensor& x) {
   return group_norm(x, num_groups_, {.weight = weight, .bias = bias, .eps = eps_});
 }
 
-InstanceNormState::InstanceNormState(int64_t num_features, const InstanceNormOptions& options)
-    : FeatureNormState(num_features, options.affine, options.track_running_stats),
+InstanceNormState::InstanceNormState(const char* layer, int64_t num_features,
+                                     const InstanceNormOptions& options, Site site)
+    : FeatureNormState(layer, num_features, options.affine, options.track_running_stats, site),
       num_features_(num_features),
       options_(options) {}
 

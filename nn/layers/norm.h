@@ -18,7 +18,8 @@ struct LayerNormOptions {
 // weight, bias: normalized_shape.
 class LayerNorm : public Module<LayerNorm> {
  public:
-  explicit LayerNorm(const Shape& normalized_shape, LayerNormOptions options = {});
+  explicit LayerNorm(const Shape& normalized_shape, LayerNormOptions options = {},
+                     Site site = Site::here());
   // x: (…, normalized_shape) → the same shape.
   Tensor forward(const Tensor& x);
 
@@ -38,7 +39,8 @@ struct RMSNormOptions {
 // 2019).
 class RMSNorm : public Module<RMSNorm> {
  public:
-  explicit RMSNorm(const Shape& normalized_shape, RMSNormOptions options = {});
+  explicit RMSNorm(const Shape& normalized_shape, RMSNormOptions options = {},
+                   Site site = Site::here());
   Tensor forward(const Tensor& x);
 
   Tensor weight;
@@ -58,7 +60,8 @@ struct GroupNormOptions {
 // does not divide is InvalidArgument.
 class GroupNorm : public Module<GroupNorm> {
  public:
-  GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options = {});
+  GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options = {},
+            Site site = Site::here());
   Tensor forward(const Tensor& x);
 
   Tensor weight, bias;
@@ -81,7 +84,8 @@ struct InstanceNormOptions {
 // The parameters and statistics that the layers share.
 class InstanceNormState : public FeatureNormState {
  protected:
-  InstanceNormState(int64_t num_features, const InstanceNormOptions& options);
+  InstanceNormState(const char* layer, int64_t num_features, const InstanceNormOptions& options,
+                    Site site);
   Tensor normalize(const char* layer, const Tensor& x, int64_t dims, bool is_training) const;
 
  private:
@@ -92,8 +96,9 @@ class InstanceNormState : public FeatureNormState {
 // x: (N, num_features, L).
 class InstanceNorm1d : public FeatureNorm<InstanceNorm1d, InstanceNormState> {
  public:
-  explicit InstanceNorm1d(int64_t num_features, const InstanceNormOptions& options = {})
-      : FeatureNorm(num_features, options) {}
+  explicit InstanceNorm1d(int64_t num_features, const InstanceNormOptions& options = {},
+                          Site site = Site::here())
+      : FeatureNorm("InstanceNorm1d", num_features, options, site) {}
 
   Tensor forward(const Tensor& x);
 };
@@ -101,8 +106,9 @@ class InstanceNorm1d : public FeatureNorm<InstanceNorm1d, InstanceNormState> {
 // x: (N, num_features, H, W).
 class InstanceNorm2d : public FeatureNorm<InstanceNorm2d, InstanceNormState> {
  public:
-  explicit InstanceNorm2d(int64_t num_features, const InstanceNormOptions& options = {})
-      : FeatureNorm(num_features, options) {}
+  explicit InstanceNorm2d(int64_t num_features, const InstanceNormOptions& options = {},
+                          Site site = Site::here())
+      : FeatureNorm("InstanceNorm2d", num_features, options, site) {}
 
   Tensor forward(const Tensor& x);
 };
@@ -110,8 +116,9 @@ class InstanceNorm2d : public FeatureNorm<InstanceNorm2d, InstanceNormState> {
 // x: (N, num_features, D, H, W).
 class InstanceNorm3d : public FeatureNorm<InstanceNorm3d, InstanceNormState> {
  public:
-  explicit InstanceNorm3d(int64_t num_features, const InstanceNormOptions& options = {})
-      : FeatureNorm(num_features, options) {}
+  explicit InstanceNorm3d(int64_t num_features, const InstanceNormOptions& options = {},
+                          Site site = Site::here())
+      : FeatureNorm("InstanceNorm3d", num_features, options, site) {}
 
   Tensor forward(const Tensor& x);
 };

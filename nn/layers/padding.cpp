@@ -6,14 +6,15 @@
 namespace flow::nn {
 
 PaddingBase::PaddingBase(const char* layer, int64_t num_dims, const Ints& padding,
-                         PadOptions options)
+                         PadOptions options, Site site)
     : layer_(layer), num_dims_(num_dims), padding_(padding), options_(std::move(options)) {
   if (padding.size() == 1) {
     padding_ = std::vector<int64_t>(static_cast<size_t>(2 * num_dims), padding[0]);
   } else if (padding.size() != 2 * num_dims) {
-    throw InvalidArgument(str("[", layer, "] padding must be one number or ", 2 * num_dims,
-                              " numbers; received ", padding.size(),
-                              "; give two for each padded dim"));
+    throw InvalidArgument(
+        str("[", layer, "] padding must be one number or ", 2 * num_dims, " numbers; received ",
+            padding.size(), "; give two for each padded dim"),
+        site);
   }
 }
 

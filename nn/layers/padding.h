@@ -14,7 +14,8 @@ namespace flow::nn {
 // The padding that the layers share, of `num_dims` spatial dims of x, (N, C, …) or (C, …).
 class PaddingBase {
  protected:
-  PaddingBase(const char* layer, int64_t num_dims, const Ints& padding, PadOptions options);
+  PaddingBase(const char* layer, int64_t num_dims, const Ints& padding, PadOptions options,
+              Site site);
   Tensor padded(const Tensor& x) const;
   // See ModuleBase::set_extra_repr.
   std::string option_text() const;
@@ -28,8 +29,8 @@ class PaddingBase {
 
 class ConstantPad1d : public Module<ConstantPad1d>, private PaddingBase {
  public:
-  ConstantPad1d(const Ints& padding, double value)
-      : PaddingBase("ConstantPad1d", 1, padding, {.mode = "constant", .value = value}) {
+  ConstantPad1d(const Ints& padding, double value, Site site = Site::here())
+      : PaddingBase("ConstantPad1d", 1, padding, {.mode = "constant", .value = value}, site) {
     set_extra_repr(option_text());
   }
 
@@ -38,8 +39,8 @@ class ConstantPad1d : public Module<ConstantPad1d>, private PaddingBase {
 
 class ConstantPad2d : public Module<ConstantPad2d>, private PaddingBase {
  public:
-  ConstantPad2d(const Ints& padding, double value)
-      : PaddingBase("ConstantPad2d", 2, padding, {.mode = "constant", .value = value}) {
+  ConstantPad2d(const Ints& padding, double value, Site site = Site::here())
+      : PaddingBase("ConstantPad2d", 2, padding, {.mode = "constant", .value = value}, site) {
     set_extra_repr(option_text());
   }
 
@@ -48,8 +49,8 @@ class ConstantPad2d : public Module<ConstantPad2d>, private PaddingBase {
 
 class ConstantPad3d : public Module<ConstantPad3d>, private PaddingBase {
  public:
-  ConstantPad3d(const Ints& padding, double value)
-      : PaddingBase("ConstantPad3d", 3, padding, {.mode = "constant", .value = value}) {
+  ConstantPad3d(const Ints& padding, double value, Site site = Site::here())
+      : PaddingBase("ConstantPad3d", 3, padding, {.mode = "constant", .value = value}, site) {
     set_extra_repr(option_text());
   }
 
@@ -58,7 +59,8 @@ class ConstantPad3d : public Module<ConstantPad3d>, private PaddingBase {
 
 class ZeroPad1d : public Module<ZeroPad1d>, private PaddingBase {
  public:
-  explicit ZeroPad1d(const Ints& padding) : PaddingBase("ZeroPad1d", 1, padding, {}) {
+  explicit ZeroPad1d(const Ints& padding, Site site = Site::here())
+      : PaddingBase("ZeroPad1d", 1, padding, {}, site) {
     set_extra_repr(option_text());
   }
 
@@ -67,7 +69,8 @@ class ZeroPad1d : public Module<ZeroPad1d>, private PaddingBase {
 
 class ZeroPad2d : public Module<ZeroPad2d>, private PaddingBase {
  public:
-  explicit ZeroPad2d(const Ints& padding) : PaddingBase("ZeroPad2d", 2, padding, {}) {
+  explicit ZeroPad2d(const Ints& padding, Site site = Site::here())
+      : PaddingBase("ZeroPad2d", 2, padding, {}, site) {
     set_extra_repr(option_text());
   }
 
@@ -76,7 +79,8 @@ class ZeroPad2d : public Module<ZeroPad2d>, private PaddingBase {
 
 class ZeroPad3d : public Module<ZeroPad3d>, private PaddingBase {
  public:
-  explicit ZeroPad3d(const Ints& padding) : PaddingBase("ZeroPad3d", 3, padding, {}) {
+  explicit ZeroPad3d(const Ints& padding, Site site = Site::here())
+      : PaddingBase("ZeroPad3d", 3, padding, {}, site) {
     set_extra_repr(option_text());
   }
 
@@ -85,8 +89,8 @@ class ZeroPad3d : public Module<ZeroPad3d>, private PaddingBase {
 
 class ReflectionPad1d : public Module<ReflectionPad1d>, private PaddingBase {
  public:
-  explicit ReflectionPad1d(const Ints& padding)
-      : PaddingBase("ReflectionPad1d", 1, padding, {.mode = "reflect"}) {
+  explicit ReflectionPad1d(const Ints& padding, Site site = Site::here())
+      : PaddingBase("ReflectionPad1d", 1, padding, {.mode = "reflect"}, site) {
     set_extra_repr(option_text());
   }
 
@@ -95,8 +99,8 @@ class ReflectionPad1d : public Module<ReflectionPad1d>, private PaddingBase {
 
 class ReflectionPad2d : public Module<ReflectionPad2d>, private PaddingBase {
  public:
-  explicit ReflectionPad2d(const Ints& padding)
-      : PaddingBase("ReflectionPad2d", 2, padding, {.mode = "reflect"}) {
+  explicit ReflectionPad2d(const Ints& padding, Site site = Site::here())
+      : PaddingBase("ReflectionPad2d", 2, padding, {.mode = "reflect"}, site) {
     set_extra_repr(option_text());
   }
 
@@ -105,8 +109,8 @@ class ReflectionPad2d : public Module<ReflectionPad2d>, private PaddingBase {
 
 class ReflectionPad3d : public Module<ReflectionPad3d>, private PaddingBase {
  public:
-  explicit ReflectionPad3d(const Ints& padding)
-      : PaddingBase("ReflectionPad3d", 3, padding, {.mode = "reflect"}) {
+  explicit ReflectionPad3d(const Ints& padding, Site site = Site::here())
+      : PaddingBase("ReflectionPad3d", 3, padding, {.mode = "reflect"}, site) {
     set_extra_repr(option_text());
   }
 
@@ -115,8 +119,8 @@ class ReflectionPad3d : public Module<ReflectionPad3d>, private PaddingBase {
 
 class ReplicationPad1d : public Module<ReplicationPad1d>, private PaddingBase {
  public:
-  explicit ReplicationPad1d(const Ints& padding)
-      : PaddingBase("ReplicationPad1d", 1, padding, {.mode = "replicate"}) {
+  explicit ReplicationPad1d(const Ints& padding, Site site = Site::here())
+      : PaddingBase("ReplicationPad1d", 1, padding, {.mode = "replicate"}, site) {
     set_extra_repr(option_text());
   }
 
@@ -125,8 +129,8 @@ class ReplicationPad1d : public Module<ReplicationPad1d>, private PaddingBase {
 
 class ReplicationPad2d : public Module<ReplicationPad2d>, private PaddingBase {
  public:
-  explicit ReplicationPad2d(const Ints& padding)
-      : PaddingBase("ReplicationPad2d", 2, padding, {.mode = "replicate"}) {
+  explicit ReplicationPad2d(const Ints& padding, Site site = Site::here())
+      : PaddingBase("ReplicationPad2d", 2, padding, {.mode = "replicate"}, site) {
     set_extra_repr(option_text());
   }
 
@@ -135,8 +139,8 @@ class ReplicationPad2d : public Module<ReplicationPad2d>, private PaddingBase {
 
 class ReplicationPad3d : public Module<ReplicationPad3d>, private PaddingBase {
  public:
-  explicit ReplicationPad3d(const Ints& padding)
-      : PaddingBase("ReplicationPad3d", 3, padding, {.mode = "replicate"}) {
+  explicit ReplicationPad3d(const Ints& padding, Site site = Site::here())
+      : PaddingBase("ReplicationPad3d", 3, padding, {.mode = "replicate"}, site) {
     set_extra_repr(option_text());
   }
 
@@ -145,8 +149,8 @@ class ReplicationPad3d : public Module<ReplicationPad3d>, private PaddingBase {
 
 class CircularPad1d : public Module<CircularPad1d>, private PaddingBase {
  public:
-  explicit CircularPad1d(const Ints& padding)
-      : PaddingBase("CircularPad1d", 1, padding, {.mode = "circular"}) {
+  explicit CircularPad1d(const Ints& padding, Site site = Site::here())
+      : PaddingBase("CircularPad1d", 1, padding, {.mode = "circular"}, site) {
     set_extra_repr(option_text());
   }
 
@@ -155,8 +159,8 @@ class CircularPad1d : public Module<CircularPad1d>, private PaddingBase {
 
 class CircularPad2d : public Module<CircularPad2d>, private PaddingBase {
  public:
-  explicit CircularPad2d(const Ints& padding)
-      : PaddingBase("CircularPad2d", 2, padding, {.mode = "circular"}) {
+  explicit CircularPad2d(const Ints& padding, Site site = Site::here())
+      : PaddingBase("CircularPad2d", 2, padding, {.mode = "circular"}, site) {
     set_extra_repr(option_text());
   }
 
@@ -165,8 +169,8 @@ class CircularPad2d : public Module<CircularPad2d>, private PaddingBase {
 
 class CircularPad3d : public Module<CircularPad3d>, private PaddingBase {
  public:
-  explicit CircularPad3d(const Ints& padding)
-      : PaddingBase("CircularPad3d", 3, padding, {.mode = "circular"}) {
+  explicit CircularPad3d(const Ints& padding, Site site = Site::here())
+      : PaddingBase("CircularPad3d", 3, padding, {.mode = "circular"}, site) {
     set_extra_repr(option_text());
   }
 

@@ -21,13 +21,14 @@ struct PartialFcResult {
 // in training of a sample that contains every class in `label`. features: (N, embedding_size);
 // label: (N), int32 or int64. weight: (num_classes, embedding_size), the class centres, initialised
 // as N(0, 0.01²). If weight is laid out as S(0), each rank samples from its own classes and returns
-// their columns.
+// their columns. A negative size or option is InvalidArgument.
 //
 //   auto [cosine, column] = fc(features, labels);
 //   cross_entropy(mul(margin(cosine, column), 64), column)
 class PartialFC : public Module<PartialFC> {
  public:
-  PartialFC(int64_t embedding_size, int64_t num_classes, PartialFcLayerOptions options = {});
+  PartialFC(int64_t embedding_size, int64_t num_classes, PartialFcLayerOptions options = {},
+            Site site = Site::here());
   PartialFcResult forward(const Tensor& features, const Tensor& label);
 
   Tensor weight;

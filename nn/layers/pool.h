@@ -1,5 +1,6 @@
 // Pooling layers. The stride defaults to the kernel size. Each layer calls the function of its name
-// in ops/conv/pool.h.
+// in ops/conv/pool.h. Sizes of kernels, strides and dilations below 1 and negative paddings and
+// output sizes are InvalidArgument.
 #pragma once
 
 #include "nn/module.h"
@@ -13,7 +14,7 @@ namespace flow::nn {
 // The maximum of each window. x: (N, C, L) → (N, C, L').
 class MaxPool1d : public Module<MaxPool1d> {
  public:
-  explicit MaxPool1d(Ints kernel_size, MaxPoolOptions options = {});
+  explicit MaxPool1d(Ints kernel_size, MaxPoolOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -26,7 +27,7 @@ class MaxPool1d : public Module<MaxPool1d> {
 // The maximum of each window. x: (N, C, H, W) → (N, C, H', W').
 class MaxPool2d : public Module<MaxPool2d> {
  public:
-  explicit MaxPool2d(Ints kernel_size, MaxPoolOptions options = {});
+  explicit MaxPool2d(Ints kernel_size, MaxPoolOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -39,7 +40,7 @@ class MaxPool2d : public Module<MaxPool2d> {
 // The maximum of each window. x: (N, C, D, H, W) → (N, C, D', H', W').
 class MaxPool3d : public Module<MaxPool3d> {
  public:
-  explicit MaxPool3d(Ints kernel_size, MaxPoolOptions options = {});
+  explicit MaxPool3d(Ints kernel_size, MaxPoolOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -53,7 +54,8 @@ class MaxPool3d : public Module<MaxPool3d> {
 // H', W').
 class FractionalMaxPool2d : public Module<FractionalMaxPool2d> {
  public:
-  explicit FractionalMaxPool2d(Ints kernel_size, FractionalMaxPoolOptions options);
+  explicit FractionalMaxPool2d(Ints kernel_size, FractionalMaxPoolOptions options,
+                               Site site = Site::here());
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -66,7 +68,8 @@ class FractionalMaxPool2d : public Module<FractionalMaxPool2d> {
 // The same for volumes. x: (N, C, D, H, W) → (N, C, D', H', W').
 class FractionalMaxPool3d : public Module<FractionalMaxPool3d> {
  public:
-  explicit FractionalMaxPool3d(Ints kernel_size, FractionalMaxPoolOptions options);
+  explicit FractionalMaxPool3d(Ints kernel_size, FractionalMaxPoolOptions options,
+                               Site site = Site::here());
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -79,7 +82,7 @@ class FractionalMaxPool3d : public Module<FractionalMaxPool3d> {
 // The mean of each window. x: (N, C, L) → (N, C, L').
 class AvgPool1d : public Module<AvgPool1d> {
  public:
-  explicit AvgPool1d(Ints kernel_size, AvgPoolOptions options = {});
+  explicit AvgPool1d(Ints kernel_size, AvgPoolOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -90,7 +93,7 @@ class AvgPool1d : public Module<AvgPool1d> {
 // The mean of each window. x: (N, C, H, W) → (N, C, H', W').
 class AvgPool2d : public Module<AvgPool2d> {
  public:
-  explicit AvgPool2d(Ints kernel_size, AvgPoolOptions options = {});
+  explicit AvgPool2d(Ints kernel_size, AvgPoolOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -101,7 +104,7 @@ class AvgPool2d : public Module<AvgPool2d> {
 // The mean of each window. x: (N, C, D, H, W) → (N, C, D', H', W').
 class AvgPool3d : public Module<AvgPool3d> {
  public:
-  explicit AvgPool3d(Ints kernel_size, AvgPoolOptions options = {});
+  explicit AvgPool3d(Ints kernel_size, AvgPoolOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -113,7 +116,7 @@ class AvgPool3d : public Module<AvgPool3d> {
 // output_size).
 class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
  public:
-  explicit AdaptiveAvgPool1d(int64_t output_size);
+  explicit AdaptiveAvgPool1d(int64_t output_size, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -124,7 +127,7 @@ class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
 // (N, C, output_size), where output_size has one or 2 numbers.
 class AdaptiveAvgPool2d : public Module<AdaptiveAvgPool2d> {
  public:
-  explicit AdaptiveAvgPool2d(Ints output_size);
+  explicit AdaptiveAvgPool2d(Ints output_size, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -135,7 +138,7 @@ class AdaptiveAvgPool2d : public Module<AdaptiveAvgPool2d> {
 // (N, C, output_size), where output_size has one or 3 numbers.
 class AdaptiveAvgPool3d : public Module<AdaptiveAvgPool3d> {
  public:
-  explicit AdaptiveAvgPool3d(Ints output_size);
+  explicit AdaptiveAvgPool3d(Ints output_size, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -146,7 +149,7 @@ class AdaptiveAvgPool3d : public Module<AdaptiveAvgPool3d> {
 // output_size).
 class AdaptiveMaxPool1d : public Module<AdaptiveMaxPool1d> {
  public:
-  explicit AdaptiveMaxPool1d(Ints output_size);
+  explicit AdaptiveMaxPool1d(Ints output_size, Site site = Site::here());
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -159,7 +162,7 @@ class AdaptiveMaxPool1d : public Module<AdaptiveMaxPool1d> {
 // (N, C, output_size), where output_size has one or 2 numbers.
 class AdaptiveMaxPool2d : public Module<AdaptiveMaxPool2d> {
  public:
-  explicit AdaptiveMaxPool2d(Ints output_size);
+  explicit AdaptiveMaxPool2d(Ints output_size, Site site = Site::here());
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -172,7 +175,7 @@ class AdaptiveMaxPool2d : public Module<AdaptiveMaxPool2d> {
 // (N, C, output_size), where output_size has one or 3 numbers.
 class AdaptiveMaxPool3d : public Module<AdaptiveMaxPool3d> {
  public:
-  explicit AdaptiveMaxPool3d(Ints output_size);
+  explicit AdaptiveMaxPool3d(Ints output_size, Site site = Site::here());
   Tensor forward(const Tensor& x);
   // Also returns the indices of the maxima, for MaxUnpool.
   ValuesIndices forward_with_indices(const Tensor& x);
@@ -185,7 +188,7 @@ class AdaptiveMaxPool3d : public Module<AdaptiveMaxPool3d> {
 // where several sizes pool to that of x.
 class MaxUnpool1d : public Module<MaxUnpool1d> {
  public:
-  explicit MaxUnpool1d(Ints kernel_size, MaxUnpoolOptions options = {});
+  explicit MaxUnpool1d(Ints kernel_size, MaxUnpoolOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x, const Tensor& indices, const Ints& output_size = {});
 
  private:
@@ -197,7 +200,7 @@ class MaxUnpool1d : public Module<MaxUnpool1d> {
 // output_size where several sizes pool to that of x.
 class MaxUnpool2d : public Module<MaxUnpool2d> {
  public:
-  explicit MaxUnpool2d(Ints kernel_size, MaxUnpoolOptions options = {});
+  explicit MaxUnpool2d(Ints kernel_size, MaxUnpoolOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x, const Tensor& indices, const Ints& output_size = {});
 
  private:
@@ -209,7 +212,7 @@ class MaxUnpool2d : public Module<MaxUnpool2d> {
 // output_size where several sizes pool to that of x.
 class MaxUnpool3d : public Module<MaxUnpool3d> {
  public:
-  explicit MaxUnpool3d(Ints kernel_size, MaxUnpoolOptions options = {});
+  explicit MaxUnpool3d(Ints kernel_size, MaxUnpoolOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x, const Tensor& indices, const Ints& output_size = {});
 
  private:

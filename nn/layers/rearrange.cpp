@@ -1,6 +1,10 @@
 #include "nn/layers/rearrange.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/error.h"
+#include "nn/layers/checks.h"
 #include "nn/layers/option_text.h"
 #include "ops/shape/view.h"
 
@@ -8,15 +12,41 @@ namespace flow::nn {
 
 using internal::tuple_text;
 
+namespace {
+void check_windows(const char* layer, const Ints& kernel_size, const FoldOptions& options,
+                   Site site) {
+  internal::check_numbers(layer, 2,
+                          {{"kernel_size", kernel_size, 1},
+                           {"stride", options.stride, 1},
+                           {"padding", options.padding, 0},
+                           {"dilation", options.dilation, 1}},
+                          site);
+}
+}  // namespace
+
+Fold::Fold(Ints output_size, Ints kernel_size, FoldOptions options, Site site)
+    : output_size_(std::move(output_size)),
+      kernel_size_(std::move(kernel_size)),
+      options_(std::move(options)) {
+  internal::check_numbers("Fold", 2, {{"output_size", output_size_, 0}}, site);
+  check_windows("Fold", kernel_size_, options_, site);
+}
+
 Tensor Fold::forward(const Tensor& x) {
   return fold(x, output_size_, kernel_size_, options_);
+}
+
+Unfold::Unfold(Ints kernel_size, FoldOptions options, Site site)
+    : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {
+  check_windows("Unfold", kernel_size_, options_, site);
 }
 
 Tensor Unfold::forward(const Tensor& x) {
   return unfold(x, kernel_size_, options_);
 }
 
-PixelShuffle::PixelShuffle(int64_t upscale_factor) : upscale_factor_(upscale_factor) {
+PixelShuffle::PixelShuffle(int64_t upscale_factor, Site site) : upscale_factor_(upscale_factor) {
+  internal::check_positive("PixelShuffle", {{"upscale_factor", upscale_factor}}, site);
   set_extra_repr(str("upscale_factor=", upscale_factor));
 }
 
@@ -24,7 +54,9 @@ Tensor PixelShuffle::forward(const Tensor& x) {
   return pixel_shuffle(x, upscale_factor_);
 }
 
-PixelUnshuffle::PixelUnshuffle(int64_t downscale_factor) : downscale_factor_(downscale_factor) {
+PixelUnshuffle::PixelUnshuffle(int64_t downscale_factor, Site site)
+    : downscale_factor_(downscale_factor) {
+  internal::check_positive("PixelUnshuffle", {{"downscale_factor", downscale_factor}}, site);
   set_extra_repr(str("downscale_factor=", downscale_factor));
 }
 
@@ -40,8 +72,16 @@ Tensor Flatten::forward(const Tensor& x) {
   return x.flatten(options_.start_dim, options_.end_dim);
 }
 
-Unflatten::Unflatten(int64_t dim, Ints unflattened_size)
+Unflatten::Unflatten(int64_t dim, Ints unflattened_size, Site site)
     : dim_(dim), unflattened_size_(std::move(unflattened_size)) {
+  const auto is_size = [](int64_t size) { return size >= -1; };
+  if (unflattened_size_.empty() ||
+      !std::all_of(unflattened_size_.begin(), unflattened_size_.end(), is_size)) {
+    throw InvalidArgument(str("[Unflatten] unflattened_size must have at least one size, and none "
+                              "below -1; received ",
+                              tuple_text(unflattened_size_, 1)),
+                          site);
+  }
   set_extra_repr(str("dim=", dim_, ", unflattened_size=", tuple_text(unflattened_size_, 1)));
 }
 

@@ -1,4 +1,5 @@
-// Layers that rearrange elements. The formulas are at the functions of ops/conv/fold.h.
+// Layers that rearrange elements. The formulas are at the functions of ops/conv/fold.h. Sizes of
+// kernels, strides, dilations and factors below 1 and negative paddings are InvalidArgument.
 #pragma once
 
 #include "nn/module.h"
@@ -10,10 +11,7 @@ namespace flow::nn {
 // (N, C, output_size).
 class Fold : public Module<Fold> {
  public:
-  Fold(Ints output_size, Ints kernel_size, FoldOptions options = {})
-      : output_size_(std::move(output_size)),
-        kernel_size_(std::move(kernel_size)),
-        options_(std::move(options)) {}
+  Fold(Ints output_size, Ints kernel_size, FoldOptions options = {}, Site site = Site::here());
 
   Tensor forward(const Tensor& x);
 
@@ -26,8 +24,7 @@ class Fold : public Module<Fold> {
 // of size (kh, kw).
 class Unfold : public Module<Unfold> {
  public:
-  explicit Unfold(Ints kernel_size, FoldOptions options = {})
-      : kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+  explicit Unfold(Ints kernel_size, FoldOptions options = {}, Site site = Site::here());
 
   Tensor forward(const Tensor& x);
 
@@ -40,7 +37,7 @@ class Unfold : public Module<Unfold> {
 // H, W) → (…, C, H r, W r).
 class PixelShuffle : public Module<PixelShuffle> {
  public:
-  explicit PixelShuffle(int64_t upscale_factor);
+  explicit PixelShuffle(int64_t upscale_factor, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -50,7 +47,7 @@ class PixelShuffle : public Module<PixelShuffle> {
 // The inverse of PixelShuffle, r = downscale_factor. x: (…, C, H r, W r) → (…, C r², H, W).
 class PixelUnshuffle : public Module<PixelUnshuffle> {
  public:
-  explicit PixelUnshuffle(int64_t downscale_factor);
+  explicit PixelUnshuffle(int64_t downscale_factor, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -77,7 +74,7 @@ class Flatten : public Module<Flatten> {
 // -1 (inferred). Throws InvalidArgument if the sizes do not have the elements of the dim.
 class Unflatten : public Module<Unflatten> {
  public:
-  Unflatten(int64_t dim, Ints unflattened_size);
+  Unflatten(int64_t dim, Ints unflattened_size, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:

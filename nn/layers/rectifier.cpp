@@ -1,6 +1,7 @@
 #include "nn/layers/rectifier.h"
 
 #include "core/error.h"
+#include "nn/layers/checks.h"
 #include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 
@@ -28,8 +29,9 @@ Tensor LeakyReLU::forward(const Tensor& x) {
   return leaky_relu(x, options_);
 }
 
-PReLU::PReLU(PReLUOptions options)
-    : weight(register_parameter("weight", full({options.num_parameters}, options.init))) {
+PReLU::PReLU(PReLUOptions options, Site site) {
+  internal::check_sizes("PReLU", {{"num_parameters", options.num_parameters}}, site);
+  weight = register_parameter("weight", full({options.num_parameters}, options.init));
   set_extra_repr(str("num_parameters=", options.num_parameters));
 }
 
@@ -37,7 +39,12 @@ Tensor PReLU::forward(const Tensor& x) {
   return prelu(x, weight);
 }
 
-RReLU::RReLU(RReLUOptions options) : options_(std::move(options)) {
+RReLU::RReLU(RReLUOptions options, Site site) : options_(std::move(options)) {
+  if (options_.lower > options_.upper) {
+    throw InvalidArgument(str("[RReLU] lower must not be above upper; received ", options_.lower,
+                              " and ", options_.upper),
+                          site);
+  }
   set_extra_repr(str("lower=", text_of(options_.lower), ", upper=", text_of(options_.upper)));
 }
 
@@ -65,7 +72,12 @@ Tensor SELU::forward(const Tensor& x) {
   return selu(x);
 }
 
-Hardtanh::Hardtanh(HardtanhOptions options) : options_(std::move(options)) {
+Hardtanh::Hardtanh(HardtanhOptions options, Site site) : options_(std::move(options)) {
+  if (!(options_.min_val < options_.max_val)) {
+    throw InvalidArgument(str("[Hardtanh] min_val must be below max_val; received ",
+                              options_.min_val, " and ", options_.max_val),
+                          site);
+  }
   set_extra_repr(
       str("min_val=", text_of(options_.min_val), ", max_val=", text_of(options_.max_val)));
 }
@@ -90,7 +102,11 @@ Tensor Hardshrink::forward(const Tensor& x) {
   return hardshrink(x, {.lambd = options_.lambd});
 }
 
-Softshrink::Softshrink(ShrinkOptions options) : options_(std::move(options)) {
+Softshrink::Softshrink(ShrinkOptions options, Site site) : options_(std::move(options)) {
+  if (options_.lambd < 0) {
+    throw InvalidArgument(str("[Softshrink] lambd must not be negative; received ", options_.lambd),
+                          site);
+  }
   set_extra_repr(str(text_of(options_.lambd)));
 }
 

@@ -1,6 +1,7 @@
 // Rectifiers and other piecewise activations as modules, for use in Sequential. Each one calls the
 // function of its name in ops/elementwise/unary.h, ops/elementwise/activation.h or
-// ops/elementwise/shrink.h. The input and the result have the same shape.
+// ops/elementwise/shrink.h. The input and the result have the same shape. A negative
+// num_parameters, bounds in the wrong order and a negative lambd of Softshrink are InvalidArgument.
 #pragma once
 
 #include "nn/module.h"
@@ -48,7 +49,7 @@ struct PReLUOptions {
 // or (N, C, …) with C slopes.
 class PReLU : public Module<PReLU> {
  public:
-  explicit PReLU(PReLUOptions options = {});
+  explicit PReLU(PReLUOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
   Tensor weight;  // (num_parameters)
@@ -63,7 +64,7 @@ struct RReLUOptions {
 // evaluation it is (lower + upper) / 2 (Xu et al. 2015).
 class RReLU : public Module<RReLU> {
  public:
-  explicit RReLU(RReLUOptions options = {});
+  explicit RReLU(RReLUOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -99,7 +100,7 @@ class SELU : public Module<SELU> {
 // min(max(x, min_val), max_val).
 class Hardtanh : public Module<Hardtanh> {
  public:
-  explicit Hardtanh(HardtanhOptions options = {});
+  explicit Hardtanh(HardtanhOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -131,7 +132,7 @@ class Hardshrink : public Module<Hardshrink> {
 // x - lambd where x > lambd, x + lambd where x < -lambd, else 0.
 class Softshrink : public Module<Softshrink> {
  public:
-  explicit Softshrink(ShrinkOptions options = {});
+  explicit Softshrink(ShrinkOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:

@@ -6,6 +6,7 @@
 #include "autograd/function.h"
 #include "core/error.h"
 #include "nn/init.h"
+#include "nn/layers/checks.h"
 #include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
@@ -39,12 +40,18 @@ struct Steps : Function<Steps> {
 
 }  // namespace
 
-RecurrentWeights::RecurrentWeights(const char* layer, int64_t hidden_size, RecurrentOptions options)
-    : layer_(layer), hidden_size_(hidden_size), options_(options) {
-  if (hidden_size <= 0 || options.num_layers <= 0) {
-    throw InvalidArgument(str("[", layer,
-                              "] hidden_size and num_layers must be positive; received ",
-                              hidden_size, " and ", options.num_layers));
+RecurrentWeights::RecurrentWeights(const char* layer, int64_t input_size, int64_t hidden_size,
+                                   RecurrentOptions options, Site site)
+    : layer_(layer), input_size_(input_size), hidden_size_(hidden_size), options_(options) {
+  const SiteScope scope(site);
+  internal::check_positive(layer,
+                           {{"input_size", input_size},
+                            {"hidden_size", hidden_size},
+                            {"num_layers", options.num_layers}},
+                           site);
+  if (!(options.dropout >= 0 && options.dropout <= 1)) {
+    throw InvalidArgument(
+        str("[", layer, "] dropout must be a probability from 0 to 1; received ", options.dropout));
   }
   if (options.proj_size < 0 || options.proj_size >= hidden_size) {
     throw InvalidArgument(
@@ -53,15 +60,13 @@ RecurrentWeights::RecurrentWeights(const char* layer, int64_t hidden_size, Recur
   }
 }
 
-std::vector<std::pair<std::string, Tensor>> RecurrentWeights::make(int64_t input_size,
-                                                                   int64_t num_gates) {
-  input_size_ = input_size;
+std::vector<std::pair<std::string, Tensor>> RecurrentWeights::make(int64_t num_gates) {
   const double bound = 1 / std::sqrt(static_cast<double>(hidden_size_));
   const int64_t num_directions = options_.bidirectional ? 2 : 1;
   std::vector<std::pair<std::string, Tensor>> named;
   for (int64_t i = 0; i < options_.num_layers * num_directions; ++i) {
     const int64_t layer = i / num_directions;
-    const int64_t in = layer == 0 ? input_size : state_size() * num_directions;
+    const int64_t in = layer == 0 ? input_size_ : state_size() * num_directions;
     const std::string suffix = str("_l", layer, i % num_directions == 1 ? "_reverse" : "");
     const auto add = [&](const char* name, const Shape& shape) {
       return named.emplace_back(name + suffix, init::uniform_(empty(shape), -bound, bound)).second;
@@ -292,9 +297,10 @@ Tensor RecurrentWeights::cell_of(const Run& done) {
   return stack(states, 0);
 }
 
-LSTM::LSTM(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
-    : RecurrentWeights("LSTM", hidden_size, options) {
-  for (const auto& [name, tensor] : make(input_size, 4))
+LSTM::LSTM(int64_t input_size, int64_t hidden_size, RecurrentOptions options, Site site)
+    : RecurrentWeights("LSTM", input_size, hidden_size, options, site) {
+  const SiteScope scope(site);
+  for (const auto& [name, tensor] : make(4))
     register_parameter(name, tensor);
   set_extra_repr(option_text());
 }
@@ -319,13 +325,14 @@ PackedLstmResult LSTM::forward(const utils::rnn::PackedSequence& x, const LstmSt
   return result;
 }
 
-GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
-    : RecurrentWeights("GRU", hidden_size, options) {
+GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options, Site site)
+    : RecurrentWeights("GRU", input_size, hidden_size, options, site) {
+  const SiteScope scope(site);
   if (options.proj_size != 0) {
     throw InvalidArgument(str("[GRU] proj_size is supported by LSTM only; received ",
                               options.proj_size, "; leave it out"));
   }
-  for (const auto& [name, tensor] : make(input_size, 3))
+  for (const auto& [name, tensor] : make(3))
     register_parameter(name, tensor);
   set_extra_repr(option_text());
 }
@@ -347,19 +354,21 @@ PackedGruResult GRU::forward(const utils::rnn::PackedSequence& x, const Tensor& 
   return result;
 }
 
-RNN::RNN(int64_t input_size, int64_t hidden_size, const RnnOptions& options)
-    : RecurrentWeights("RNN", hidden_size,
+RNN::RNN(int64_t input_size, int64_t hidden_size, const RnnOptions& options, Site site)
+    : RecurrentWeights("RNN", input_size, hidden_size,
                        {.num_layers = options.num_layers,
                         .bias = options.bias,
                         .batch_first = options.batch_first,
                         .dropout = options.dropout,
-                        .bidirectional = options.bidirectional}),
+                        .bidirectional = options.bidirectional},
+                       site),
       is_relu_(options.nonlinearity == "relu") {
+  const SiteScope scope(site);
   if (!is_relu_ && options.nonlinearity != "tanh") {
     throw InvalidArgument(str("[RNN] the nonlinearity is unknown; received '", options.nonlinearity,
                               "'; give tanh or relu"));
   }
-  for (const auto& [name, tensor] : make(input_size, 1))
+  for (const auto& [name, tensor] : make(1))
     register_parameter(name, tensor);
   set_extra_repr(option_text());
 }

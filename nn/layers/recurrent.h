@@ -35,7 +35,8 @@ struct RnnOptions {
 // weight_hh_l{i} (gates × hidden, state), bias_ih_l{i} and bias_hh_l{i} (gates × hidden), and with
 // proj_size weight_hr_l{i} (proj_size, hidden). Names of the backward direction end in _reverse.
 // The state size is proj_size if that is set, else hidden. All are initialised as U(-1/√hidden,
-// 1/√hidden).
+// 1/√hidden). Sizes and num_layers below 1, and a dropout that is no probability, are
+// InvalidArgument.
 class RecurrentWeights {
  public:
   struct Direction {
@@ -46,9 +47,10 @@ class RecurrentWeights {
   std::vector<Direction> directions;
 
  protected:
-  RecurrentWeights(const char* layer, int64_t hidden_size, RecurrentOptions options);
+  RecurrentWeights(const char* layer, int64_t input_size, int64_t hidden_size,
+                   RecurrentOptions options, Site site);
   // Makes the parameters and fills `directions`. Returns names and tensors in PyTorch's order.
-  std::vector<std::pair<std::string, Tensor>> make(int64_t input_size, int64_t num_gates);
+  std::vector<std::pair<std::string, Tensor>> make(int64_t num_gates);
 
   // The state of one direction of one layer, before the first or after the last step.
   struct CellState {
@@ -100,8 +102,7 @@ class RecurrentWeights {
                                    CellState& last) const;
 
   const char* layer_;
-  int64_t input_size_ = 0;
-  int64_t hidden_size_;
+  int64_t input_size_, hidden_size_;
   RecurrentOptions options_;
 };
 
@@ -120,7 +121,8 @@ struct PackedLstmResult {
 // input_size) for one sequence; then the results lack the dim N.
 class LSTM : public Module<LSTM>, public RecurrentWeights {
  public:
-  LSTM(int64_t input_size, int64_t hidden_size, RecurrentOptions options = {});
+  LSTM(int64_t input_size, int64_t hidden_size, RecurrentOptions options = {},
+       Site site = Site::here());
   // first.hidden: (num_layers × directions, N, state), first.cell: (num_layers × directions, N,
   // hidden). An undefined state means zeros.
   LstmResult forward(const Tensor& x, const LstmState& first = {});
@@ -142,7 +144,8 @@ struct PackedGruResult {
 // = (1 - σ(z)) n + σ(z) h. x: as for LSTM.
 class GRU : public Module<GRU>, public RecurrentWeights {
  public:
-  GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options = {});
+  GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options = {},
+      Site site = Site::here());
   // first: (num_layers × directions, N, hidden). Undefined means zeros. A proj_size is
   // InvalidArgument.
   GruResult forward(const Tensor& x, const Tensor& first = Tensor());
@@ -158,7 +161,8 @@ using PackedRnnResult = PackedGruResult;
 class RNN : public Module<RNN>, public RecurrentWeights {
  public:
   // Throws InvalidArgument for another nonlinearity.
-  RNN(int64_t input_size, int64_t hidden_size, const RnnOptions& options = {});
+  RNN(int64_t input_size, int64_t hidden_size, const RnnOptions& options = {},
+      Site site = Site::here());
   // first: (num_layers × directions, N, hidden). Undefined means zeros.
   RnnResult forward(const Tensor& x, const Tensor& first = Tensor());
   // The same of sequences of different lengths (nn/layers/sequences.h).

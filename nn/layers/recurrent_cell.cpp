@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "nn/init.h"
+#include "nn/layers/checks.h"
 #include "ops/creation/creation.h"
 
 namespace flow::nn {
@@ -17,12 +18,10 @@ std::string option_text(int64_t input_size, int64_t hidden_size, bool has_bias) 
 }  // namespace
 
 CellWeights::CellWeights(const char* cell, int64_t input_size, int64_t hidden_size,
-                         int64_t num_gates, bool has_bias)
+                         int64_t num_gates, bool has_bias, Site site)
     : cell_(cell), input_size_(input_size), hidden_size_(hidden_size) {
-  if (input_size <= 0 || hidden_size <= 0) {
-    throw InvalidArgument(str("[", cell, "] input_size and hidden_size must be positive; received ",
-                              input_size, " and ", hidden_size));
-  }
+  const SiteScope scope(site);
+  internal::check_positive(cell, {{"input_size", input_size}, {"hidden_size", hidden_size}}, site);
   const double bound = 1 / std::sqrt(static_cast<double>(hidden_size));
   const auto drawn = [&](const Shape& shape) {
     return init::uniform_(empty(shape), -bound, bound);
@@ -55,8 +54,9 @@ Tensor CellWeights::checked_state(const Tensor& x, const Tensor& state) const {
   return zeros(wanted, like);
 }
 
-LSTMCell::LSTMCell(int64_t input_size, int64_t hidden_size, const CellOptions& options)
-    : CellModule("LSTMCell", input_size, hidden_size, 4, options.bias) {
+LSTMCell::LSTMCell(int64_t input_size, int64_t hidden_size, const CellOptions& options, Site site)
+    : CellModule("LSTMCell", input_size, hidden_size, 4, options.bias, site) {
+  const SiteScope scope(site);
   set_extra_repr(option_text(input_size, hidden_size, options.bias));
 }
 
@@ -65,8 +65,9 @@ LstmState LSTMCell::forward(const Tensor& x, const LstmState& state) {
                    weight_hh, bias_ih, bias_hh);
 }
 
-GRUCell::GRUCell(int64_t input_size, int64_t hidden_size, const CellOptions& options)
-    : CellModule("GRUCell", input_size, hidden_size, 3, options.bias) {
+GRUCell::GRUCell(int64_t input_size, int64_t hidden_size, const CellOptions& options, Site site)
+    : CellModule("GRUCell", input_size, hidden_size, 3, options.bias, site) {
+  const SiteScope scope(site);
   set_extra_repr(option_text(input_size, hidden_size, options.bias));
 }
 
@@ -74,9 +75,10 @@ Tensor GRUCell::forward(const Tensor& x, const Tensor& hidden) {
   return gru_cell(x, checked_state(x, hidden), weight_ih, weight_hh, bias_ih, bias_hh);
 }
 
-RNNCell::RNNCell(int64_t input_size, int64_t hidden_size, const RnnCellOptions& options)
-    : CellModule("RNNCell", input_size, hidden_size, 1, options.bias),
+RNNCell::RNNCell(int64_t input_size, int64_t hidden_size, const RnnCellOptions& options, Site site)
+    : CellModule("RNNCell", input_size, hidden_size, 1, options.bias, site),
       is_relu_(options.nonlinearity == "relu") {
+  const SiteScope scope(site);
   if (!is_relu_ && options.nonlinearity != "tanh") {
     throw InvalidArgument(str("[RNNCell] the nonlinearity is unknown; received '",
                               options.nonlinearity, "'; give tanh or relu"));

@@ -22,7 +22,7 @@ class CellWeights {
 
  protected:
   CellWeights(const char* cell, int64_t input_size, int64_t hidden_size, int64_t num_gates,
-              bool has_bias);
+              bool has_bias, Site site);
   // Returns `state`, or zeros if it is undefined. Throws InvalidArgument for an x or a state of
   // another shape.
   Tensor checked_state(const Tensor& x, const Tensor& state) const;
@@ -36,12 +36,12 @@ template <class Derived>
 class CellModule : public Module<Derived>, public CellWeights {
  protected:
   CellModule(const char* cell, int64_t input_size, int64_t hidden_size, int64_t num_gates,
-             bool has_bias)
-      : CellWeights(cell, input_size, hidden_size, num_gates, has_bias) {
-    this->register_parameter("weight_ih", weight_ih);
-    this->register_parameter("weight_hh", weight_hh);
-    this->register_parameter("bias_ih", bias_ih);
-    this->register_parameter("bias_hh", bias_hh);
+             bool has_bias, Site site)
+      : CellWeights(cell, input_size, hidden_size, num_gates, has_bias, site) {
+    this->register_parameter("weight_ih", weight_ih, Site::none());
+    this->register_parameter("weight_hh", weight_hh, Site::none());
+    this->register_parameter("bias_ih", bias_ih, Site::none());
+    this->register_parameter("bias_hh", bias_hh, Site::none());
   }
 };
 
@@ -49,7 +49,8 @@ class CellModule : public Module<Derived>, public CellWeights {
 //   auto [h, c] = cell(x, flow::LstmState{h0, c0});
 class LSTMCell : public CellModule<LSTMCell> {
  public:
-  LSTMCell(int64_t input_size, int64_t hidden_size, const CellOptions& options = {});
+  LSTMCell(int64_t input_size, int64_t hidden_size, const CellOptions& options = {},
+           Site site = Site::here());
   // Undefined states mean zeros.
   LstmState forward(const Tensor& x, const LstmState& state = {});
 };
@@ -57,7 +58,8 @@ class LSTMCell : public CellModule<LSTMCell> {
 // One step of GRU.
 class GRUCell : public CellModule<GRUCell> {
  public:
-  GRUCell(int64_t input_size, int64_t hidden_size, const CellOptions& options = {});
+  GRUCell(int64_t input_size, int64_t hidden_size, const CellOptions& options = {},
+          Site site = Site::here());
   // An undefined state means zeros.
   Tensor forward(const Tensor& x, const Tensor& hidden = Tensor());
 };
@@ -71,7 +73,8 @@ struct RnnCellOptions {
 class RNNCell : public CellModule<RNNCell> {
  public:
   // Throws InvalidArgument for another nonlinearity.
-  RNNCell(int64_t input_size, int64_t hidden_size, const RnnCellOptions& options = {});
+  RNNCell(int64_t input_size, int64_t hidden_size, const RnnCellOptions& options = {},
+          Site site = Site::here());
   // An undefined state means zeros.
   Tensor forward(const Tensor& x, const Tensor& hidden = Tensor());
 

@@ -1,6 +1,7 @@
 #include "nn/layers/resample.h"
 
 #include "core/error.h"
+#include "nn/layers/checks.h"
 #include "nn/layers/option_text.h"
 
 namespace flow::nn {
@@ -15,9 +16,24 @@ std::string text_of_factors(const std::vector<double>& factors) {
   return text + ")";
 }
 
+void check_sizes(const InterpolateOptions& options, Site site) {
+  if (options.size.empty() == options.scale_factor.empty()) {
+    throw InvalidArgument(str("[Upsample] needs size or scale_factor; received ",
+                              options.size.empty() ? "neither" : "both", "; give one"),
+                          site);
+  }
+  for (const int64_t size : options.size)
+    internal::check_positive("Upsample", {{"size", size}}, site);
+  for (const double factor : options.scale_factor) {
+    if (factor > 0) continue;
+    throw InvalidArgument(str("[Upsample] scale_factor must be positive; received ", factor), site);
+  }
+}
+
 }  // namespace
 
-Upsample::Upsample(InterpolateOptions options) : options_(std::move(options)) {
+Upsample::Upsample(InterpolateOptions options, Site site) : options_(std::move(options)) {
+  check_sizes(options_, site);
   const bool has_factor = !options_.scale_factor.empty();
   set_extra_repr((has_factor ? "scale_factor=" + text_of_factors(options_.scale_factor)
                              : "size=" + internal::text_of(options_.size)) +

@@ -8,10 +8,11 @@
 
 namespace flow::nn {
 
-// Resizes the spatial dims by interpolation. x: (N, C, in…) → (N, C, out…).
+// Resizes the spatial dims by interpolation. x: (N, C, in…) → (N, C, out…). Exactly one of size and
+// scale_factor, of positive numbers, is required, else InvalidArgument.
 class Upsample : public Module<Upsample> {
  public:
-  explicit Upsample(InterpolateOptions options);
+  explicit Upsample(InterpolateOptions options, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:

@@ -15,8 +15,9 @@
 
 namespace flow::nn {
 
-RotaryEmbedding::RotaryEmbedding(int64_t dim, RotaryEmbeddingOptions options)
+RotaryEmbedding::RotaryEmbedding(int64_t dim, RotaryEmbeddingOptions options, Site site)
     : dim_(dim), options_(options) {
+  const SiteScope scope(site);
   if (dim <= 0 || dim % 2 != 0) {
     throw InvalidArgument(str("[RotaryEmbedding] features are rotated in pairs; received dim ", dim,
                               "; give a positive even number"));

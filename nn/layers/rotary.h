@@ -20,7 +20,8 @@ struct RotaryEmbeddingOptions {
 // positive and even.
 class RotaryEmbedding : public Module<RotaryEmbedding> {
  public:
-  explicit RotaryEmbedding(int64_t dim, RotaryEmbeddingOptions options = {});
+  explicit RotaryEmbedding(int64_t dim, RotaryEmbeddingOptions options = {},
+                           Site site = Site::here());
 
   // x: (…, T, dim), floating, at the positions offset, offset + 1, … → the same shape and dtype.
   Tensor forward(const Tensor& x, int64_t offset = 0);

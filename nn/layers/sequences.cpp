@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
@@ -11,7 +12,9 @@
 
 namespace flow::nn::utils::rnn {
 
-Tensor pad_sequence(const std::vector<Tensor>& sequences, const PadSequenceOptions& options) {
+Tensor pad_sequence(const std::vector<Tensor>& sequences, const PadSequenceOptions& options,
+                    Site site) {
+  const SiteScope scope(site);
   if (sequences.empty()) {
     throw InvalidArgument(
         "[pad_sequence] there is no sequence; received an empty list; give at least one");
@@ -43,7 +46,9 @@ Tensor pad_sequence(const std::vector<Tensor>& sequences, const PadSequenceOptio
   return stack(padded, options.batch_first ? 0 : 1);
 }
 
-std::vector<Tensor> unpad_sequence(const Tensor& padded, const Tensor& lengths, bool batch_first) {
+std::vector<Tensor> unpad_sequence(const Tensor& padded, const Tensor& lengths, bool batch_first,
+                                   Site site) {
+  const SiteScope scope(site);
   const int64_t batch_dim = batch_first ? 0 : 1;
   if (padded.dim() < 2 || lengths.dim() != 1 || lengths.size(0) != padded.size(batch_dim)) {
     throw InvalidArgument(
@@ -72,7 +77,8 @@ Tensor indices_of(const std::vector<int64_t>& values) {
 }  // namespace
 
 PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths,
-                                    const PackOptions& options) {
+                                    const PackOptions& options, Site site) {
+  const SiteScope scope(site);
   const std::vector<Tensor> given = unpad_sequence(input, lengths, options.batch_first);
   const Tensor steps_first = options.batch_first ? input.transpose(0, 1) : input;
   std::vector<int64_t> order(given.size()), back(given.size());
@@ -109,7 +115,8 @@ PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths,
   return packed;
 }
 
-PackedSequence pack_sequence(const std::vector<Tensor>& sequences, bool enforce_sorted) {
+PackedSequence pack_sequence(const std::vector<Tensor>& sequences, bool enforce_sorted, Site site) {
+  const SiteScope scope(site);
   std::vector<int64_t> lengths;
   for (const Tensor& sequence : sequences)
     lengths.push_back(sequence.dim() > 0 ? sequence.size(0) : 0);
@@ -117,8 +124,9 @@ PackedSequence pack_sequence(const std::vector<Tensor>& sequences, bool enforce_
                               {.enforce_sorted = enforce_sorted});
 }
 
-PaddedSequence pad_packed_sequence(const PackedSequence& sequence,
-                                   const PadPackedOptions& options) {
+PaddedSequence pad_packed_sequence(const PackedSequence& sequence, const PadPackedOptions& options,
+                                   Site site) {
+  const SiteScope scope(site);
   const auto longest = static_cast<int64_t>(sequence.batch_sizes.size());
   if (options.total_length != 0 && options.total_length < longest) {
     throw InvalidArgument(

@@ -17,12 +17,13 @@ struct PadSequenceOptions {
 // Makes one batch of sequences (length, …), whose shapes differ in dim 0 only: (longest, N, …), or
 // (N, longest, …) with batch_first. Throws InvalidArgument for an empty list or other shapes.
 //   const Tensor batch = nn::utils::rnn::pad_sequence({tensor({1, 2}), tensor({3})});
-Tensor pad_sequence(const std::vector<Tensor>& sequences, const PadSequenceOptions& options = {});
+Tensor pad_sequence(const std::vector<Tensor>& sequences, const PadSequenceOptions& options = {},
+                    Site site = Site::here());
 
 // The sequences of a batch that is padded on the right. lengths: (N), integers. Throws
 // InvalidArgument for another number of lengths, or a length that the batch does not have.
 std::vector<Tensor> unpad_sequence(const Tensor& padded, const Tensor& lengths,
-                                   bool batch_first = false);
+                                   bool batch_first = false, Site site = Site::here());
 
 // Sequences of different lengths, step by step: first the first steps of all sequences, then the
 // second steps of those that have one, and so on, the longest sequence first. Recurrent layers take
@@ -47,9 +48,10 @@ struct PackOptions {
 //   const auto [output, h, c] = lstm(packed);
 //   const auto [padded, same_lengths] = pad_packed_sequence(output);
 PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths,
-                                    const PackOptions& options = {});
+                                    const PackOptions& options = {}, Site site = Site::here());
 // The same for sequences (length, …) that are not padded.
-PackedSequence pack_sequence(const std::vector<Tensor>& sequences, bool enforce_sorted = true);
+PackedSequence pack_sequence(const std::vector<Tensor>& sequences, bool enforce_sorted = true,
+                             Site site = Site::here());
 
 struct PadPackedOptions {
   bool batch_first = false;
@@ -65,6 +67,6 @@ struct PaddedSequence {
 // The inverse of pack_padded_sequence, in the order that was given to it. Throws InvalidArgument
 // for a total_length below the longest length.
 PaddedSequence pad_packed_sequence(const PackedSequence& sequence,
-                                   const PadPackedOptions& options = {});
+                                   const PadPackedOptions& options = {}, Site site = Site::here());
 
 }  // namespace flow::nn::utils::rnn

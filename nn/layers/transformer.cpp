@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "nn/init.h"
+#include "nn/layers/checks.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/shape/concat.h"
@@ -12,39 +13,42 @@ namespace flow::nn {
 
 namespace {
 
-void check_num_layers(const char* stack, int64_t num_layers) {
-  if (num_layers >= 0) return;
-  throw InvalidArgument(
-      str("[", stack, "] num_layers must not be negative; received ", num_layers));
-}
-
-LayerNorm norm_of(int64_t d_model, const TransformerEncoderLayerOptions& options) {
-  return LayerNorm({d_model}, {.eps = options.layer_norm_eps, .bias = options.bias});
+LayerNorm norm_of(int64_t d_model, const TransformerEncoderLayerOptions& options, Site site) {
+  return LayerNorm({d_model}, {.eps = options.layer_norm_eps, .bias = options.bias}, site);
 }
 
 MultiheadAttention attention_of(int64_t d_model, int64_t nhead,
-                                const TransformerEncoderLayerOptions& options) {
+                                const TransformerEncoderLayerOptions& options, Site site) {
   return {d_model,
           nhead,
-          {.dropout = options.dropout, .bias = options.bias, .batch_first = options.batch_first}};
+          {.dropout = options.dropout, .bias = options.bias, .batch_first = options.batch_first},
+          site};
 }
 
-TransformerEncoderLayerOptions layer_options(const TransformerOptions& options) {
-  return {.dim_feedforward = options.dim_feedforward,
-          .dropout = options.dropout,
-          .activation = options.activation,
-          .layer_norm_eps = options.layer_norm_eps,
-          .batch_first = options.batch_first,
-          .norm_first = options.norm_first,
-          .bias = options.bias};
+TransformerEncoderLayerOptions layer_options(const TransformerOptions& options, Site site) {
+  internal::check_sizes("Transformer",
+                        {{"num_encoder_layers", options.num_encoder_layers},
+                         {"num_decoder_layers", options.num_decoder_layers}},
+                        site);
+  return internal::checked_options("Transformer", options.d_model, options.nhead,
+                                   {.dim_feedforward = options.dim_feedforward,
+                                    .dropout = options.dropout,
+                                    .activation = options.activation,
+                                    .layer_norm_eps = options.layer_norm_eps,
+                                    .batch_first = options.batch_first,
+                                    .norm_first = options.norm_first,
+                                    .bias = options.bias},
+                                   site);
 }
 
 }  // namespace
 
 TransformerEncoder::TransformerEncoder(const TransformerEncoderLayer& encoder_layer,
-                                       int64_t num_layers, const TransformerEncoderOptions& options)
+                                       int64_t num_layers, const TransformerEncoderOptions& options,
+                                       Site site)
     : norm_(options.norm) {
-  check_num_layers("TransformerEncoder", num_layers);
+  const SiteScope scope(site);
+  internal::check_sizes("TransformerEncoder", {{"num_layers", num_layers}}, site);
   register_module("layers", layers);
   for (int64_t i = 0; i < num_layers; ++i)
     layers.push_back(encoder_layer.clone());
@@ -62,23 +66,23 @@ Tensor TransformerEncoder::forward(const Tensor& src, const EncoderStackCallOpti
 }
 
 TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead,
-                                                 TransformerDecoderLayerOptions options)
-    : options_(std::move(options)),
-      self_attn_(register_module("self_attn", attention_of(d_model, nhead, options_))),
-      multihead_attn_(register_module("multihead_attn", attention_of(d_model, nhead, options_))),
-      linear1_(register_module("linear1",
-                               Linear(d_model, options_.dim_feedforward, {.bias = options_.bias}))),
-      dropout_(register_module("dropout", Dropout(options_.dropout))),
-      linear2_(register_module("linear2",
-                               Linear(options_.dim_feedforward, d_model, {.bias = options_.bias}))),
-      norm1_(register_module("norm1", norm_of(d_model, options_))),
-      norm2_(register_module("norm2", norm_of(d_model, options_))),
-      norm3_(register_module("norm3", norm_of(d_model, options_))),
-      dropout1_(register_module("dropout1", Dropout(options_.dropout))),
-      dropout2_(register_module("dropout2", Dropout(options_.dropout))),
-      dropout3_(register_module("dropout3", Dropout(options_.dropout))) {
-  internal::check_activation("TransformerDecoderLayer", options_.activation);
-}
+                                                 TransformerDecoderLayerOptions options, Site site)
+    : options_(internal::checked_options("TransformerDecoderLayer", d_model, nhead,
+                                         std::move(options), site)),
+      self_attn_(register_module("self_attn", attention_of(d_model, nhead, options_, site))),
+      multihead_attn_(
+          register_module("multihead_attn", attention_of(d_model, nhead, options_, site))),
+      linear1_(register_module(
+          "linear1", Linear(d_model, options_.dim_feedforward, {.bias = options_.bias}, site))),
+      dropout_(register_module("dropout", Dropout(options_.dropout, site))),
+      linear2_(register_module(
+          "linear2", Linear(options_.dim_feedforward, d_model, {.bias = options_.bias}, site))),
+      norm1_(register_module("norm1", norm_of(d_model, options_, site))),
+      norm2_(register_module("norm2", norm_of(d_model, options_, site))),
+      norm3_(register_module("norm3", norm_of(d_model, options_, site))),
+      dropout1_(register_module("dropout1", Dropout(options_.dropout, site))),
+      dropout2_(register_module("dropout2", Dropout(options_.dropout, site))),
+      dropout3_(register_module("dropout3", Dropout(options_.dropout, site))) {}
 
 Tensor TransformerDecoderLayer::attend_to_itself(const Tensor& x, const DecoderCallOptions& call) {
   const AttentionResult result =
@@ -119,9 +123,11 @@ Tensor TransformerDecoderLayer::forward(const Tensor& tgt, const Tensor& memory,
 }
 
 TransformerDecoder::TransformerDecoder(const TransformerDecoderLayer& decoder_layer,
-                                       int64_t num_layers, const TransformerDecoderOptions& options)
+                                       int64_t num_layers, const TransformerDecoderOptions& options,
+                                       Site site)
     : norm_(options.norm) {
-  check_num_layers("TransformerDecoder", num_layers);
+  const SiteScope scope(site);
+  internal::check_sizes("TransformerDecoder", {{"num_layers", num_layers}}, site);
   register_module("layers", layers);
   for (int64_t i = 0; i < num_layers; ++i)
     layers.push_back(decoder_layer.clone());
@@ -136,21 +142,24 @@ Tensor TransformerDecoder::forward(const Tensor& tgt, const Tensor& memory,
   return norm_ ? (*norm_)(x) : x;
 }
 
-Transformer::Transformer(const TransformerOptions& options)
+Transformer::Transformer(const TransformerOptions& options, Site site)
     : encoder(register_module(
           "encoder",
-          TransformerEncoder(
-              TransformerEncoderLayer(options.d_model, options.nhead, layer_options(options)),
-              options.num_encoder_layers,
-              {.norm = norm_of(options.d_model, layer_options(options))}))),
+          TransformerEncoder(TransformerEncoderLayer(options.d_model, options.nhead,
+                                                     layer_options(options, site), site),
+                             options.num_encoder_layers,
+                             {.norm = norm_of(options.d_model, layer_options(options, site), site)},
+                             site))),
       decoder(register_module(
           "decoder",
-          TransformerDecoder(
-              TransformerDecoderLayer(options.d_model, options.nhead, layer_options(options)),
-              options.num_decoder_layers,
-              {.norm = norm_of(options.d_model, layer_options(options))}))),
+          TransformerDecoder(TransformerDecoderLayer(options.d_model, options.nhead,
+                                                     layer_options(options, site), site),
+                             options.num_decoder_layers,
+                             {.norm = norm_of(options.d_model, layer_options(options, site), site)},
+                             site))),
       d_model_(options.d_model),
       batch_first_(options.batch_first) {
+  const SiteScope scope(site);
   for (const Tensor& parameter : parameters()) {
     if (parameter.dim() > 1) init::xavier_uniform_(parameter);
   }
@@ -180,7 +189,9 @@ Tensor Transformer::forward(const Tensor& src, const Tensor& tgt,
                                     .memory_is_causal = call.memory_is_causal});
 }
 
-Tensor Transformer::generate_square_subsequent_mask(int64_t size, const TensorOptions& options) {
+Tensor Transformer::generate_square_subsequent_mask(int64_t size, const TensorOptions& options,
+                                                    Site site) {
+  const SiteScope scope(site);
   return triu(full({size, size}, -std::numeric_limits<double>::infinity(), options), 1);
 }
 

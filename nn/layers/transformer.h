@@ -28,7 +28,7 @@ struct EncoderStackCallOptions {
 class TransformerEncoder : public Module<TransformerEncoder> {
  public:
   TransformerEncoder(const TransformerEncoderLayer& encoder_layer, int64_t num_layers,
-                     const TransformerEncoderOptions& options = {});
+                     const TransformerEncoderOptions& options = {}, Site site = Site::here());
   Tensor forward(const Tensor& src, const EncoderStackCallOptions& call = {});
 
   ModuleList<TransformerEncoderLayer> layers;
@@ -55,7 +55,7 @@ using TransformerDecoderLayerOptions = TransformerEncoderLayerOptions;
 class TransformerDecoderLayer : public Module<TransformerDecoderLayer> {
  public:
   TransformerDecoderLayer(int64_t d_model, int64_t nhead,
-                          TransformerDecoderLayerOptions options = {});
+                          TransformerDecoderLayerOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& tgt, const Tensor& memory, const DecoderCallOptions& call = {});
 
  private:
@@ -79,7 +79,7 @@ using TransformerDecoderOptions = TransformerEncoderOptions;
 class TransformerDecoder : public Module<TransformerDecoder> {
  public:
   TransformerDecoder(const TransformerDecoderLayer& decoder_layer, int64_t num_layers,
-                     const TransformerDecoderOptions& options = {});
+                     const TransformerDecoderOptions& options = {}, Site site = Site::here());
   Tensor forward(const Tensor& tgt, const Tensor& memory, const DecoderCallOptions& call = {});
 
   ModuleList<TransformerDecoderLayer> layers;
@@ -121,12 +121,13 @@ struct TransformerCallOptions {
 //   const Tensor y = model(src, tgt, nn::TransformerCallOptions{.tgt_mask = mask});
 class Transformer : public Module<Transformer> {
  public:
-  explicit Transformer(const TransformerOptions& options = {});
+  explicit Transformer(const TransformerOptions& options = {}, Site site = Site::here());
   // Throws InvalidArgument if the batch sizes differ, or if the last dim is not d_model.
   Tensor forward(const Tensor& src, const Tensor& tgt, const TransformerCallOptions& call = {});
 
   // (size, size): 0, and -∞ above the diagonal.
-  static Tensor generate_square_subsequent_mask(int64_t size, const TensorOptions& options = {});
+  static Tensor generate_square_subsequent_mask(int64_t size, const TensorOptions& options = {},
+                                                Site site = Site::here());
 
   TransformerEncoder encoder;
   TransformerDecoder decoder;

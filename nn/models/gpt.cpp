@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "nn/init.h"
+#include "nn/layers/checks.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
@@ -24,6 +25,30 @@ namespace flow::models {
 
 namespace {
 constexpr double kDeviation = 0.02;
+
+// Returns the options.
+const GptOptions& checked(const GptOptions& options, Site site) {
+  nn::internal::check_sizes("Gpt",
+                            {{"vocab_size", options.vocab_size},
+                             {"block_size", options.block_size},
+                             {"n_layer", options.n_layer},
+                             {"n_embd", options.n_embd}},
+                            site);
+  if (options.n_head <= 0 || options.n_embd % options.n_head != 0) {
+    throw InvalidArgument(str("[Gpt] n_embd must be divisible by n_head; received ", options.n_embd,
+                              " and ", options.n_head),
+                          site);
+  }
+  if (!(options.dropout >= 0 && options.dropout <= 1)) {
+    throw InvalidArgument(
+        str("[Gpt] dropout must be a probability from 0 to 1; received ", options.dropout), site);
+  }
+  if (options.gelu != "tanh" && options.gelu != "none") {
+    throw InvalidArgument(
+        str("[Gpt] unknown gelu; received '", options.gelu, "'; use tanh or none"), site);
+  }
+  return options;
+}
 
 nn::Linear make_linear(int64_t in, int64_t out, const GptOptions& options, bool is_residual) {
   nn::Linear layer(in, out, {.bias = options.bias});
@@ -54,18 +79,16 @@ struct Head : nn::Module<Head> {
 };
 }  // namespace
 
-GptAttention::GptAttention(const GptOptions& options)
-    : c_q(register_module("c_q", make_linear(options.n_embd, options.n_embd, options, false))),
+GptAttention::GptAttention(const GptOptions& options, Site site)
+    : c_q(register_module(
+          "c_q", make_linear(options.n_embd, options.n_embd, checked(options, site), false))),
       c_k(register_module("c_k", make_linear(options.n_embd, options.n_embd, options, false))),
       c_v(register_module("c_v", make_linear(options.n_embd, options.n_embd, options, false))),
       c_proj(register_module("c_proj", make_linear(options.n_embd, options.n_embd, options, true))),
       n_head_(options.n_head),
       dropout_p_(options.dropout),
       dropout_(register_module("resid_dropout", nn::Dropout(options.dropout))) {
-  if (options.n_head <= 0 || options.n_embd % options.n_head != 0) {
-    throw InvalidArgument(str("[Gpt] n_embd must be divisible by n_head; received ", options.n_embd,
-                              " and ", options.n_head));
-  }
+  const SiteScope scope(site);
   join_in_files("c_attn.weight", {"c_q.weight", "c_k.weight", "c_v.weight"});
   if (options.bias) join_in_files("c_attn.bias", {"c_q.bias", "c_k.bias", "c_v.bias"});
 }
@@ -95,24 +118,21 @@ Tensor GptAttention::forward(const Tensor& x, GptCache::Layer* cache) {
   return dropout_(c_proj(y.transpose(1, 2).reshape(x.shape())));
 }
 
-GptFeedForward::GptFeedForward(const GptOptions& options)
-    : c_fc(
-          register_module("c_fc", make_linear(options.n_embd, 4 * options.n_embd, options, false))),
+GptFeedForward::GptFeedForward(const GptOptions& options, Site site)
+    : c_fc(register_module(
+          "c_fc", make_linear(options.n_embd, 4 * options.n_embd, checked(options, site), false))),
       c_proj(register_module("c_proj",
                              make_linear(4 * options.n_embd, options.n_embd, options, true))),
       gelu_(options.gelu),
-      dropout_(register_module("dropout", nn::Dropout(options.dropout))) {
-  if (gelu_ != "tanh" && gelu_ != "none") {
-    throw InvalidArgument(str("[Gpt] unknown gelu; received '", gelu_, "'; use tanh or none"));
-  }
-}
+      dropout_(register_module("dropout", nn::Dropout(options.dropout))) {}
 
 Tensor GptFeedForward::forward(const Tensor& x) {
   return dropout_(c_proj(gelu(c_fc(x), {.approximate = gelu_})));
 }
 
-GptBlock::GptBlock(const GptOptions& options)
-    : ln_1(register_module("ln_1", nn::LayerNorm({options.n_embd}, {.bias = options.bias}))),
+GptBlock::GptBlock(const GptOptions& options, Site site)
+    : ln_1(register_module("ln_1",
+                           nn::LayerNorm({checked(options, site).n_embd}, {.bias = options.bias}))),
       attn(register_module("attn", GptAttention(options))),
       ln_2(register_module("ln_2", nn::LayerNorm({options.n_embd}, {.bias = options.bias}))),
       mlp(register_module("mlp", GptFeedForward(options))) {}
@@ -123,8 +143,9 @@ Tensor GptBlock::forward(const Tensor& x, GptCache::Layer* cache) {
   return y + mlp(ln_2(y));
 }
 
-Gpt::Gpt(const GptOptions& options)
-    : wte(register_module("wte", make_embedding(options.vocab_size, options.n_embd))),
+Gpt::Gpt(const GptOptions& options, Site site)
+    : wte(register_module("wte",
+                          make_embedding(checked(options, site).vocab_size, options.n_embd))),
       wpe(register_module("wpe", make_embedding(options.block_size, options.n_embd))),
       blocks(register_module("h", make_blocks(options))),
       ln_f(register_module("ln_f", nn::LayerNorm({options.n_embd}, {.bias = options.bias}))),
@@ -171,7 +192,8 @@ int64_t place_of(double draw, const std::vector<double>& chances) {
 }
 }  // namespace
 
-Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options) {
+Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options, Site site) {
+  const SiteScope scope(site);
   if (tokens.dim() != 2 || tokens.size(0) != 1 || tokens.size(1) == 0 || options.temperature < 0 ||
       options.top_k < 0 || options.max_new_tokens < 0) {
     throw InvalidArgument(

@@ -38,10 +38,11 @@ struct GptCache {
 
 // Causal self-attention. The projections c_q, c_k and c_v are separate so that their rows can be
 // split by head; in files they are one tensor, c_attn, with the rows of q, k and v in this order.
-// An n_embd that n_head does not divide is InvalidArgument.
+// An n_embd that n_head does not divide is InvalidArgument, and so are negative sizes, a dropout
+// that is no probability and another gelu, here as for the other parts and the model.
 class GptAttention : public nn::Module<GptAttention> {
  public:
-  explicit GptAttention(const GptOptions& options);
+  explicit GptAttention(const GptOptions& options, Site site = Site::here());
   // x: (B, T, n_embd) → the same shape. With a cache, the positions in x follow those in the cache
   // and are appended to it.
   Tensor forward(const Tensor& x, GptCache::Layer* cache = nullptr);
@@ -59,7 +60,7 @@ class GptAttention : public nn::Module<GptAttention> {
 // The feed-forward branch: c_proj(gelu(c_fc(x))) with 4 n_embd hidden features.
 class GptFeedForward : public nn::Module<GptFeedForward> {
  public:
-  explicit GptFeedForward(const GptOptions& options);
+  explicit GptFeedForward(const GptOptions& options, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
   nn::Linear c_fc, c_proj;
@@ -72,7 +73,7 @@ class GptFeedForward : public nn::Module<GptFeedForward> {
 // One layer: x += attn(ln_1(x)); x += mlp(ln_2(x)).
 class GptBlock : public nn::Module<GptBlock> {
  public:
-  explicit GptBlock(const GptOptions& options);
+  explicit GptBlock(const GptOptions& options, Site site = Site::here());
   Tensor forward(const Tensor& x, GptCache::Layer* cache = nullptr);
 
   nn::LayerNorm ln_1;
@@ -87,7 +88,7 @@ class GptBlock : public nn::Module<GptBlock> {
 // divided by √(2 n_layer); biases are initialised to 0.
 class Gpt : public nn::Module<Gpt> {
  public:
-  explicit Gpt(const GptOptions& options = {});
+  explicit Gpt(const GptOptions& options = {}, Site site = Site::here());
   // With a cache, tokens follow those already in the cache, and T plus their number is at most
   // block_size. Throws InvalidArgument for another shape or a longer sequence.
   Tensor forward(const Tensor& tokens, GptCache* cache = nullptr);
@@ -114,6 +115,7 @@ struct GenerateOptions {
 // T), T > 0 → (1, T + max_new_tokens). When the sequence exceeds block_size, the model starts again
 // from the last block_size / 2 tokens. Runs in evaluation mode without gradients and restores the
 // mode. Throws InvalidArgument for another shape or a negative option.
-Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options = {});
+Tensor generate(Gpt& model, const Tensor& tokens, const GenerateOptions& options = {},
+                Site site = Site::here());
 
 }  // namespace flow::models

@@ -5,12 +5,12 @@
 
 namespace flow::models {
 
-Lenet::Lenet(LenetOptions options)
+Lenet::Lenet(LenetOptions options, Site site)
     : conv1_(register_module("conv1", nn::Conv2d(1, 32, 5, {.padding = "same"}))),
       conv2_(register_module("conv2", nn::Conv2d(32, 64, 5, {.padding = "same"}))),
       hidden_(register_module("hidden", nn::Linear(int64_t{64} * 7 * 7, 512))),
-      dropout_(register_module("dropout", nn::Dropout(options.dropout))),
-      outlayer_(register_module("outlayer", nn::Linear(512, options.num_classes))) {}
+      dropout_(register_module("dropout", nn::Dropout(options.dropout, site))),
+      outlayer_(register_module("outlayer", nn::Linear(512, options.num_classes, {}, site))) {}
 
 Tensor Lenet::forward(const Tensor& x) {
   Tensor y = max_pool2d(relu(conv1_(x)), 2);

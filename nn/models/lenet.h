@@ -17,7 +17,7 @@ struct LenetOptions {
 // and dropout; outlayer (512→num_classes).
 class Lenet : public nn::Module<Lenet> {
  public:
-  explicit Lenet(LenetOptions options = {});
+  explicit Lenet(LenetOptions options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:

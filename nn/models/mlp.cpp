@@ -5,8 +5,9 @@
 
 namespace flow::models {
 
-Mlp::Mlp(const std::vector<int64_t>& sizes, std::vector<std::string> activations)
+Mlp::Mlp(const std::vector<int64_t>& sizes, std::vector<std::string> activations, Site site)
     : activations_(std::move(activations)) {
+  const SiteScope scope(site);
   if (sizes.size() < 2) {
     throw InvalidArgument(
         str("[Mlp] too few sizes: one is needed for the input and one for each layer; received ",

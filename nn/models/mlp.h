@@ -15,7 +15,8 @@ namespace flow::models {
 // or another activation is InvalidArgument.
 class Mlp : public nn::Module<Mlp> {
  public:
-  explicit Mlp(const std::vector<int64_t>& sizes, std::vector<std::string> activations = {});
+  explicit Mlp(const std::vector<int64_t>& sizes, std::vector<std::string> activations = {},
+               Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:

@@ -38,8 +38,9 @@ int64_t make_divisible(double value, int64_t divisor) {
 }  // namespace
 
 InvertedResidual::InvertedResidual(int64_t in_channels, int64_t out_channels, int64_t stride,
-                                   int64_t expand_ratio)
+                                   int64_t expand_ratio, Site site)
     : adds_input_(stride == 1 && in_channels == out_channels) {
+  const SiteScope scope(site);
   if (stride != 1 && stride != 2) {
     throw InvalidArgument(str("[InvertedResidual] stride must be 1 or 2; received ", stride));
   }
@@ -55,7 +56,8 @@ Tensor InvertedResidual::forward(const Tensor& x) {
   return adds_input_ ? x + conv_(x) : conv_(x);
 }
 
-MobileNetV2::MobileNetV2(const MobileNetV2Options& options) {
+MobileNetV2::MobileNetV2(const MobileNetV2Options& options, Site site) {
+  const SiteScope scope(site);
   const auto scaled = [&](int64_t channels, double factor) {
     return make_divisible(static_cast<double>(channels) * factor, options.round_nearest);
   };
@@ -83,8 +85,8 @@ Tensor MobileNetV2::forward(const Tensor& x) {
   return classifier(adaptive_avg_pool2d(features(x), 1).flatten(1));
 }
 
-MobileNetV2 mobilenet_v2(const MobileNetV2Options& options) {
-  return MobileNetV2(options);
+MobileNetV2 mobilenet_v2(const MobileNetV2Options& options, Site site) {
+  return MobileNetV2(options, site);
 }
 
 }  // namespace flow::models

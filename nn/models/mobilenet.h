@@ -27,7 +27,8 @@ struct MobileNetV2Options {
 // in_channels equals out_channels. Sub-module: conv. A stride other than 1 or 2 is InvalidArgument.
 class InvertedResidual : public nn::Module<InvertedResidual> {
  public:
-  InvertedResidual(int64_t in_channels, int64_t out_channels, int64_t stride, int64_t expand_ratio);
+  InvertedResidual(int64_t in_channels, int64_t out_channels, int64_t stride, int64_t expand_ratio,
+                   Site site = Site::here());
   Tensor forward(const Tensor& x);
 
  private:
@@ -41,7 +42,7 @@ class InvertedResidual : public nn::Module<InvertedResidual> {
 // 0.01²), biases to 0.
 class MobileNetV2 : public nn::Module<MobileNetV2> {
  public:
-  explicit MobileNetV2(const MobileNetV2Options& options = {});
+  explicit MobileNetV2(const MobileNetV2Options& options = {}, Site site = Site::here());
   Tensor forward(const Tensor& x);
 
   // The number of features that the classifier takes.
@@ -54,6 +55,6 @@ class MobileNetV2 : public nn::Module<MobileNetV2> {
 };
 
 // The same as MobileNetV2(options), under torchvision's name.
-MobileNetV2 mobilenet_v2(const MobileNetV2Options& options = {});
+MobileNetV2 mobilenet_v2(const MobileNetV2Options& options = {}, Site site = Site::here());
 
 }  // namespace flow::models

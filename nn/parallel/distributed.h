@@ -44,7 +44,7 @@ template <class M>
 class DistributedDataParallel : public Module<DistributedDataParallel<M>> {
  public:
   explicit DistributedDataParallel(M module, DistributedDataParallelOptions options = {})
-      : module_(this->register_module("module", std::move(module))),
+      : module_(this->register_module("module", std::move(module), Site::none())),
         options_(options),
         buckets_(GradientBuckets::make(module_.named_parameters(), options.bucket_mb)) {
     internal::refuse_in_graph();

@@ -2,9 +2,13 @@
 // and what was received.
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -252,6 +256,7 @@ TEST(ConstructorErrors, OfUtilities) {
   const std::vector<Tensor> parameters = linear.parameters();
   const Tensor infinite = full({2}, std::numeric_limits<double>::infinity());
   namespace utils = nn::utils;
+  const auto packed = utils::rnn::pack_sequence({ones({2})});
 
   expect_refused({
       {"clip_grad_norm_", "received -1", [&] { utils::clip_grad_norm_(parameters, -1); }},
@@ -274,6 +279,21 @@ TEST(ConstructorErrors, OfUtilities) {
        [&] { utils::parametrizations::weight_norm(linear, {.dim = 7}); }},
       {"spectral_norm", "received 7",
        [&] { utils::parametrizations::spectral_norm(linear, {.dim = 7}); }},
+      {"pad_sequence", "", [&] { utils::rnn::pad_sequence({}); }},
+      {"unpad_sequence", "",
+       [&] {
+         utils::rnn::unpad_sequence(ones({2, 3}), tensor({1}));
+       }},
+      {"pack_padded_sequence", "",
+       [&] {
+         utils::rnn::pack_padded_sequence(ones({2, 2}), tensor({1, 2}));
+       }},
+      {"pack_padded_sequence", "",
+       [&] {
+         utils::rnn::pack_sequence({ones({1}), ones({2})});
+       }},
+      {"pad_packed_sequence", "",
+       [&] { utils::rnn::pad_packed_sequence(packed, {.total_length = 1}); }},
   });
 }
 
@@ -299,6 +319,297 @@ TEST(ConstructorErrors, OfInitializers) {
       {"orthogonal_", "(3,)", [&] { init::orthogonal_(vector); }},
       {"fan_in", "(3,)", [&] { init::fan_in(vector); }},
       {"fan_out", "(3,)", [&] { init::fan_out(vector); }},
+  });
+}
+
+// A call of each module that can refuse what it is constructed from.
+std::vector<Refusal> refused_modules() {
+  return {
+      // nn/layers/linear.h
+      {"Linear", "in_features must not be negative; received -1", [] { nn::Linear(-1, 3); }},
+      {"Linear", "out_features must not be negative; received -3", [] { nn::Linear(1, -3); }},
+      {"Bilinear", "in1_features must be positive; received 0", [] { nn::Bilinear(0, 1, 2); }},
+      {"Bilinear", "in2_features must not be negative", [] { nn::Bilinear(1, -1, 2); }},
+      // nn/layers/conv.h
+      {"Conv1d", "in_channels must not be negative; received -3", [] { nn::Conv1d(-3, 4, 3); }},
+      {"Conv2d", "divisible by groups; received 3 in", [] { nn::Conv2d(3, 4, 3, {.groups = 2}); }},
+      {"Conv2d", "groups must be positive; received 0", [] { nn::Conv2d(3, 4, 3, {.groups = 0}); }},
+      {"Conv2d", "kernel_size is out of range; received 0", [] { nn::Conv2d(3, 4, 0); }},
+      {"Conv2d", "stride is out of range; received 0", [] { nn::Conv2d(3, 4, 3, {.stride = 0}); }},
+      {"Conv2d", "padding is out of", [] { nn::Conv2d(3, 4, 3, {.padding = -1}); }},
+      {"Conv2d", "received 3 numbers",
+       [] {
+         nn::Conv2d(3, 4, {1, 2, 3});
+       }},
+      {"Conv3d", "received 'x'", [] { nn::Conv3d(3, 4, 3, {.padding_mode = "x"}); }},
+      {"ConvTranspose1d", "dilation is out of range; received 0",
+       [] { nn::ConvTranspose1d(3, 4, 3, {.dilation = 0}); }},
+      {"ConvTranspose2d", "out_channels must not be negative; received -4",
+       [] { nn::ConvTranspose2d(3, -4, 3); }},
+      {"ConvTranspose3d", "output_padding is out of range; received -1",
+       [] { nn::ConvTranspose3d(3, 4, 3, {.output_padding = -1}); }},
+      // nn/layers/dropout.h
+      {"Dropout", "received 1.5", [] { nn::Dropout(1.5); }},
+      {"Dropout", "received -1", [] { nn::Dropout({.p = -1}); }},
+      {"Dropout1d", "received 1.5", [] { nn::Dropout1d(1.5); }},
+      {"Dropout2d", "received 1.5", [] { nn::Dropout2d(1.5); }},
+      {"Dropout3d", "received 1.5", [] { nn::Dropout3d(1.5); }},
+      {"AlphaDropout", "received 1.5", [] { nn::AlphaDropout(1.5); }},
+      {"FeatureAlphaDropout", "received 1.5", [] { nn::FeatureAlphaDropout(1.5); }},
+      // nn/layers/batch_norm.h, nn/layers/norm.h
+      {"BatchNorm1d", "num_features must not be negative; received -2",
+       [] { nn::BatchNorm1d(-2); }},
+      {"BatchNorm2d", "received -2", [] { nn::BatchNorm2d(-2); }},
+      {"BatchNorm3d", "received -2", [] { nn::BatchNorm3d(-2); }},
+      {"InstanceNorm1d", "received -2", [] { nn::InstanceNorm1d(-2); }},
+      {"InstanceNorm2d", "received -2", [] { nn::InstanceNorm2d(-2); }},
+      {"InstanceNorm3d", "received -2", [] { nn::InstanceNorm3d(-2); }},
+      {"LayerNorm", "normalized_shape", [] { nn::LayerNorm(Shape{-1}); }},
+      {"RMSNorm", "normalized_shape",
+       [] {
+         nn::RMSNorm(Shape{2, -1});
+       }},
+      {"GroupNorm", "divisible by num_groups; received 8 and 3", [] { nn::GroupNorm(3, 8); }},
+      {"GroupNorm", "num_groups must be positive; received 0", [] { nn::GroupNorm(0, 8); }},
+      {"GroupNorm", "num_channels must not be negative", [] { nn::GroupNorm(2, -8); }},
+      // nn/layers/embedding.h
+      {"Embedding", "embedding_dim must not be negative; received -3",
+       [] { nn::Embedding(0, -3); }},
+      {"Embedding", "received 4", [] { nn::Embedding(4, 3, {.padding_idx = 4}); }},
+      {"EmbeddingBag", "num_embeddings must not be negative", [] { nn::EmbeddingBag(-1, 3); }},
+      // nn/layers/recurrent.h, nn/layers/recurrent_cell.h
+      {"LSTM", "input_size must be positive; received -3", [] { nn::LSTM(-3, 4); }},
+      {"LSTM", "proj_size is out of range: received 4", [] { nn::LSTM(3, 4, {.proj_size = 4}); }},
+      {"LSTM", "dropout must be a probability", [] { nn::LSTM(3, 4, {.dropout = 1.5}); }},
+      {"GRU", "hidden_size must be positive; received 0", [] { nn::GRU(3, 0); }},
+      {"GRU", "received 2", [] { nn::GRU(3, 4, {.proj_size = 2}); }},
+      {"RNN", "num_layers must be positive; received 0", [] { nn::RNN(3, 4, {.num_layers = 0}); }},
+      {"RNN", "received 'x'", [] { nn::RNN(3, 4, {.nonlinearity = "x"}); }},
+      {"LSTMCell", "input_size must be positive; received -3", [] { nn::LSTMCell(-3, 4); }},
+      {"GRUCell", "hidden_size must be positive; received -4", [] { nn::GRUCell(3, -4); }},
+      {"RNNCell", "received 'x'", [] { nn::RNNCell(3, 4, {.nonlinearity = "x"}); }},
+      // nn/layers/attention.h, nn/layers/transformer.h
+      {"MultiheadAttention", "received 7 and 2", [] { nn::MultiheadAttention(7, 2); }},
+      {"MultiheadAttention", "num_heads must be positive", [] { nn::MultiheadAttention(8, 0); }},
+      {"MultiheadAttention", "kdim", [] { nn::MultiheadAttention(8, 2, {.kdim = -1}); }},
+      {"TransformerEncoderLayer", "d_model must be divisible by nhead; received 7 and 2",
+       [] { nn::TransformerEncoderLayer(7, 2); }},
+      {"TransformerEncoderLayer", "dropout must be",
+       [] { nn::TransformerEncoderLayer(8, 2, {.dropout = 2}); }},
+      {"TransformerEncoder", "num_layers must not be negative; received -1",
+       [] { nn::TransformerEncoder(nn::TransformerEncoderLayer(8, 2), -1); }},
+      {"TransformerDecoderLayer", "dim_feedforward must not be negative; received -1",
+       [] { nn::TransformerDecoderLayer(8, 2, {.dim_feedforward = -1}); }},
+      {"TransformerDecoder", "num_layers must not be negative; received -1",
+       [] { nn::TransformerDecoder(nn::TransformerDecoderLayer(8, 2), -1); }},
+      {"Transformer", "received 'x'", [] { nn::Transformer({.activation = "x"}); }},
+      {"Transformer", "num_decoder_layers", [] { nn::Transformer({.num_decoder_layers = -1}); }},
+      // nn/layers/pool.h
+      {"MaxPool1d", "kernel_size is out of range; received 0", [] { nn::MaxPool1d(0); }},
+      {"MaxPool2d", "stride is out of range; received 0", [] { nn::MaxPool2d(2, {.stride = 0}); }},
+      {"MaxPool3d", "dilation is out of range", [] { nn::MaxPool3d(2, {.dilation = 0}); }},
+      {"AvgPool1d", "received 2 numbers",
+       [] {
+         nn::AvgPool1d({2, 2});
+       }},
+      {"AvgPool2d", "padding is out of range", [] { nn::AvgPool2d(2, {.padding = -1}); }},
+      {"AvgPool3d", "kernel_size is out of range; received -2", [] { nn::AvgPool3d(-2); }},
+      {"MaxUnpool1d", "kernel_size is out of range; received 0", [] { nn::MaxUnpool1d(0); }},
+      {"MaxUnpool2d", "kernel_size is out of range; received 0", [] { nn::MaxUnpool2d(0); }},
+      {"MaxUnpool3d", "stride is out of range", [] { nn::MaxUnpool3d(2, {.stride = 0}); }},
+      {"FractionalMaxPool2d", "received neither", [] { nn::FractionalMaxPool2d(3, {}); }},
+      {"FractionalMaxPool3d", "received 1.5",
+       [] { nn::FractionalMaxPool3d(3, {.output_ratio = {1.5}}); }},
+      {"AdaptiveAvgPool1d", "output_size must not be negative", [] { nn::AdaptiveAvgPool1d(-1); }},
+      {"AdaptiveAvgPool2d", "output_size is out of range", [] { nn::AdaptiveAvgPool2d(-1); }},
+      {"AdaptiveAvgPool3d", "output_size is out of range", [] { nn::AdaptiveAvgPool3d(-1); }},
+      {"AdaptiveMaxPool1d", "output_size is out of range", [] { nn::AdaptiveMaxPool1d(-1); }},
+      {"AdaptiveMaxPool2d", "output_size is out of range", [] { nn::AdaptiveMaxPool2d(-1); }},
+      {"AdaptiveMaxPool3d", "received 2 numbers",
+       [] {
+         nn::AdaptiveMaxPool3d({1, 2});
+       }},
+      // nn/layers/neighbourhood.h
+      {"LocalResponseNorm", "size must be positive; received 0", [] { nn::LocalResponseNorm(0); }},
+      {"LPPool1d", "norm_type must not be 0", [] { nn::LPPool1d(0, 2); }},
+      {"LPPool2d", "kernel_size is out of range; received 0", [] { nn::LPPool2d(2, 0); }},
+      {"LPPool3d", "stride is out of range", [] { nn::LPPool3d(2, 2, {.stride = 0}); }},
+      {"ChannelShuffle", "groups must be positive; received 0", [] { nn::ChannelShuffle(0); }},
+      // nn/layers/rearrange.h
+      {"Fold", "kernel_size is out of range; received 0", [] { nn::Fold(4, 0); }},
+      {"Unfold", "stride is out of range; received 0", [] { nn::Unfold(2, {.stride = 0}); }},
+      {"PixelShuffle", "upscale_factor must be positive", [] { nn::PixelShuffle(0); }},
+      {"PixelUnshuffle", "downscale_factor must be positive", [] { nn::PixelUnshuffle(-1); }},
+      {"Unflatten", "received (-2, 2)",
+       [] {
+         nn::Unflatten(1, {-2, 2});
+       }},
+      // nn/layers/padding.h
+      {"ConstantPad1d", "received 3",
+       [] {
+         nn::ConstantPad1d({1, 2, 3}, 0.0);
+       }},
+      {"ConstantPad2d", "received 3",
+       [] {
+         nn::ConstantPad2d({1, 2, 3}, 0.0);
+       }},
+      {"ConstantPad3d", "received 3",
+       [] {
+         nn::ConstantPad3d({1, 2, 3}, 0.0);
+       }},
+      {"ZeroPad1d", "received 3",
+       [] {
+         nn::ZeroPad1d({1, 2, 3});
+       }},
+      {"ZeroPad2d", "received 3",
+       [] {
+         nn::ZeroPad2d({1, 2, 3});
+       }},
+      {"ZeroPad3d", "received 3",
+       [] {
+         nn::ZeroPad3d({1, 2, 3});
+       }},
+      {"ReflectionPad1d", "received 3",
+       [] {
+         nn::ReflectionPad1d({1, 2, 3});
+       }},
+      {"ReflectionPad2d", "received 3",
+       [] {
+         nn::ReflectionPad2d({1, 2, 3});
+       }},
+      {"ReflectionPad3d", "received 3",
+       [] {
+         nn::ReflectionPad3d({1, 2, 3});
+       }},
+      {"ReplicationPad1d", "received 3",
+       [] {
+         nn::ReplicationPad1d({1, 2, 3});
+       }},
+      {"ReplicationPad2d", "received 3",
+       [] {
+         nn::ReplicationPad2d({1, 2, 3});
+       }},
+      {"ReplicationPad3d", "received 3",
+       [] {
+         nn::ReplicationPad3d({1, 2, 3});
+       }},
+      {"CircularPad1d", "received 3",
+       [] {
+         nn::CircularPad1d({1, 2, 3});
+       }},
+      {"CircularPad2d", "received 3",
+       [] {
+         nn::CircularPad2d({1, 2, 3});
+       }},
+      {"CircularPad3d", "received 3",
+       [] {
+         nn::CircularPad3d({1, 2, 3});
+       }},
+      // nn/layers/rectifier.h, nn/layers/resample.h and others
+      {"PReLU", "num_parameters must not be negative", [] { nn::PReLU({.num_parameters = -1}); }},
+      {"RReLU", "received 1 and 0.5", [] { nn::RReLU({.lower = 1, .upper = 0.5}); }},
+      {"Hardtanh", "received 2 and 1", [] { nn::Hardtanh({.min_val = 2, .max_val = 1}); }},
+      {"Softshrink", "received -1", [] { nn::Softshrink({.lambd = -1}); }},
+      {"Upsample", "received -1", [] { nn::Upsample({.scale_factor = {-1.0}}); }},
+      {"Upsample", "received neither", [] { nn::Upsample({}); }},
+      {"RotaryEmbedding", "received dim 3", [] { nn::RotaryEmbedding(3); }},
+      {"PartialFC", "num_classes must not be negative", [] { nn::PartialFC(4, -1); }},
+      {"AdaptiveLogSoftmaxWithLoss", "(5,) for 5 classes",
+       [] { nn::AdaptiveLogSoftmaxWithLoss(4, 5, {5}); }},
+      {"AdaptiveLogSoftmaxWithLoss", "in_features must not be negative",
+       [] { nn::AdaptiveLogSoftmaxWithLoss(-4, 5, {2}); }},
+      {"AdaptiveLogSoftmaxWithLoss", "cluster 0",
+       [] { nn::AdaptiveLogSoftmaxWithLoss(4, 5, {2}, {.div_value = 8}); }},
+      // nn/layers/container.h
+      {"Sequential", "index 4", [] { nn::Sequential(nn::Linear(2, 3))[4]; }},
+      {"ModuleList", "index 4", [] { nn::ModuleList<nn::Linear>()[4]; }},
+      {"ModuleDict", "a", [] { nn::ModuleDict<nn::Linear>()["a"]; }},
+      {"ParameterList", "index 4", [] { nn::ParameterList()[4]; }},
+      {"ParameterDict", "'a'", [] { nn::ParameterDict()["a"]; }},
+  };
+}
+
+TEST(ConstructorErrors, OfModules) {
+  expect_refused(refused_modules());
+}
+
+// Modules of nn/layers that take every argument.
+const std::set<std::string> kRefuseNothing = {
+    // They have no options, or options that any input decides about.
+    "CELU", "CosineSimilarity", "ELU", "Flatten", "GELU", "GLU", "Hardshrink", "Hardsigmoid",
+    "Hardswish", "Identity", "Lambda", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish",
+    "PairwiseDistance", "QuickGELU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax",
+    "Softmax2d", "Softmin", "Softplus", "Softsign", "SquareReLU", "Tanh", "Tanhshrink", "Threshold",
+    // The bases of others.
+    "CellModule", "FeatureNorm"};
+
+// A new module must have a row in one of the lists above.
+TEST(ConstructorErrors, OfModulesAreComplete) {
+  std::set<std::string> listed = kRefuseNothing;
+  for (const Refusal& refusal : refused_modules())
+    listed.insert(refusal.component);
+  const std::regex module_class(R"(class (\w+) : public \w+<\1)");
+  int64_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(FLOW_LAYERS_FOLDER)) {
+    if (entry.path().extension() != ".h") continue;
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);) {
+      std::smatch match;
+      if (!std::regex_search(line, match, module_class)) continue;
+      ++count;
+      EXPECT_TRUE(listed.contains(match[1]))
+          << match[1] << " of " << entry.path()
+          << " has no row in refused_modules() and is not in kRefuseNothing";
+    }
+  }
+  EXPECT_GT(count, 100) << "in " << FLOW_LAYERS_FOLDER;
+}
+
+// A class of the user's that has no constructor has the line of the class, or of the member.
+struct Outer : nn::Module<Outer> {
+  nn::Linear fc{register_module("fc", nn::Linear(-2, 3))};
+};
+
+constexpr uint32_t kAfterOuter = __LINE__ - 1;
+
+TEST(ConstructorErrors, OfMembersAreInTheirClass) {
+  try {
+    Outer();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const InvalidArgument& error) {
+    const uint32_t line = error.site().line();
+    const std::string start = str(__FILE__, ':', line, ": [Linear] ");
+    EXPECT_EQ(std::string(error.what()).substr(0, start.size()), start) << error.what();
+    EXPECT_GE(line, kAfterOuter - 4);
+    EXPECT_LT(line, kAfterOuter);
+  }
+}
+
+// Where a standard header calls the constructor, the line of an enclosing call is known, or none.
+TEST(ConstructorErrors, ThroughAStandardHeaderKeepTheComponent) {
+  EXPECT_THROW(std::make_shared<nn::Linear>(-1, 3), InvalidArgument);
+  EXPECT_EQ(std::make_shared<nn::Linear>(2, 3)->weight.shape(), (Shape{3, 2}));
+}
+
+TEST(ConstructorErrors, OfModels) {
+  namespace models = flow::models;
+  models::Gpt gpt({.vocab_size = 4, .block_size = 4, .n_layer = 1, .n_head = 1, .n_embd = 2});
+
+  expect_refused({
+      {"Mlp", "received 1", [] { models::Mlp({3}); }},
+      {"Linear", "received -1",
+       [] {
+         models::Mlp({3, -1});
+       }},
+      {"Linear", "received -1", [] { models::Lenet({.num_classes = -1}); }},
+      {"InvertedResidual", "received 3", [] { models::InvertedResidual(4, 4, 3, 1); }},
+      {"Gpt", "received 7 and 2", [] { models::Gpt({.n_head = 2, .n_embd = 7}); }},
+      {"Gpt", "vocab_size must not be negative", [] { models::Gpt({.vocab_size = -1}); }},
+      {"generate", "top_k -1",
+       [&] {
+         models::generate(gpt, zeros({1, 1}, {.dtype = int64}), {.top_k = -1});
+       }},
+      {"file", "nofile", [&] { models::load_gpt(gpt, "nofile"); }},
   });
 }
 

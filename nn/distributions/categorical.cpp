@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "nn/distributions/support.h"
 #include "ops/creation/creation.h"
@@ -24,16 +25,18 @@ namespace flow::distributions {
 namespace {
 
 // Returns the one that is given.
-const Tensor& only_one(const char* name, const ProbsOrLogits& parameters) {
+const Tensor& only_one(const char* name, const ProbsOrLogits& parameters, Site site) {
   if (parameters.probs.defined() == parameters.logits.defined()) {
     throw InvalidArgument(str("[", name, "] takes either probs or logits; received ",
-                              parameters.probs.defined() ? "both" : "neither", "; give one"));
+                              parameters.probs.defined() ? "both" : "neither", "; give one"),
+                          site);
   }
   return parameters.probs.defined() ? parameters.probs : parameters.logits;
 }
 
 // The shape without its last dim.
-Shape without_classes(const char* name, const Tensor& x) {
+Shape without_classes(const char* name, const Tensor& x, Site site) {
+  const SiteScope scope(site);
   if (x.dim() == 0 || x.size(-1) == 0) {
     throw InvalidArgument(str("[", name,
                               "] the last dim of the parameters is that of the classes; ",
@@ -75,10 +78,11 @@ Tensor gamma_draws(const Tensor& a) {
 
 }  // namespace
 
-Bernoulli::Bernoulli(const ProbsOrLogits& parameters, const DistributionOptions& options)
-    : Distribution("Bernoulli", only_one("Bernoulli", parameters).shape()),
+Bernoulli::Bernoulli(const ProbsOrLogits& parameters, const DistributionOptions& options, Site site)
+    : Distribution("Bernoulli", only_one("Bernoulli", parameters, site).shape()),
       probs_(parameters.probs),
       logits_(parameters.logits) {
+  const SiteScope scope(site);
   if (options.validate_args && probs_.defined()) {
     require("Bernoulli", "probs must be between 0 and 1",
             logical_and(ge(probs_, 0), le(probs_, 1)));
@@ -99,12 +103,14 @@ Tensor Bernoulli::draw(const Shape& sample_shape) const {
   return bernoulli(broadcast_to(probs(), extended(sample_shape)));
 }
 
-Tensor Bernoulli::log_prob(const Tensor& value) const {
+Tensor Bernoulli::log_prob(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
   const Tensor x = logits();
   return value * x - softplus(x);
 }
 
-Tensor Bernoulli::entropy() const {
+Tensor Bernoulli::entropy(Site site) const {
+  const SiteScope scope(site);
   const Tensor x = logits();
   return softplus(x) - probs() * x;
 }
@@ -118,11 +124,13 @@ Tensor Bernoulli::variance() const {
   return p * (1 - p);
 }
 
-Categorical::Categorical(const ProbsOrLogits& parameters, const DistributionOptions& options)
+Categorical::Categorical(const ProbsOrLogits& parameters, const DistributionOptions& options,
+                         Site site)
     : Distribution("Categorical",
-                   without_classes("Categorical", only_one("Categorical", parameters))),
+                   without_classes("Categorical", only_one("Categorical", parameters, site), site)),
       probs_(parameters.probs),
       logits_(parameters.logits) {
+  const SiteScope scope(site);
   if (options.validate_args && probs_.defined()) {
     require("Categorical", "probs must not be negative, and one of each row must be positive",
             logical_and(ge(probs_, 0), gt(probs_.sum(-1, {.keepdim = true}), 0)));
@@ -144,7 +152,8 @@ Tensor Categorical::draw(const Shape& sample_shape) const {
   return draws.t().reshape(extended(sample_shape));
 }
 
-Tensor Categorical::log_prob(const Tensor& value) const {
+Tensor Categorical::log_prob(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
   const Tensor table = logits();
   Shape shape = broadcast_shapes(value.shape(), batch_shape(), name());
   const Tensor classes = broadcast_to(cast(value, int64), shape).unsqueeze(-1);
@@ -152,7 +161,8 @@ Tensor Categorical::log_prob(const Tensor& value) const {
   return gather(broadcast_to(table, shape), -1, classes).squeeze(-1);
 }
 
-Tensor Categorical::entropy() const {
+Tensor Categorical::entropy(Site site) const {
+  const SiteScope scope(site);
   // A class of probability 0 adds nothing.
   const Tensor p = probs();
   return -xlogy(p, p).sum(-1);
@@ -167,10 +177,11 @@ Tensor Categorical::variance() const {
   return mean();
 }
 
-Dirichlet::Dirichlet(const Tensor& concentration, const DistributionOptions& options)
-    : Distribution("Dirichlet", without_classes("Dirichlet", concentration),
+Dirichlet::Dirichlet(const Tensor& concentration, const DistributionOptions& options, Site site)
+    : Distribution("Dirichlet", without_classes("Dirichlet", concentration, site),
                    classes_of(concentration)),
       concentration_(concentration) {
+  const SiteScope scope(site);
   if (options.validate_args) {
     require("Dirichlet", "concentration must be positive", gt(concentration_, 0));
   }
@@ -181,12 +192,14 @@ Tensor Dirichlet::draw(const Shape& sample_shape) const {
   return x / x.sum(-1, {.keepdim = true});
 }
 
-Tensor Dirichlet::log_prob(const Tensor& value) const {
+Tensor Dirichlet::log_prob(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
   return xlogy(concentration_ - 1, value).sum(-1) + lgamma(concentration_.sum(-1)) -
          lgamma(concentration_).sum(-1);
 }
 
-Tensor Dirichlet::entropy() const {
+Tensor Dirichlet::entropy(Site site) const {
+  const SiteScope scope(site);
   const Tensor total = concentration_.sum(-1);
   const auto k = static_cast<double>(concentration_.size(-1));
   return lgamma(concentration_).sum(-1) - lgamma(total) - (k - total) * digamma(total) -

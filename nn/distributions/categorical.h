@@ -15,12 +15,13 @@ struct ProbsOrLogits {
 // 1 with probability p, else 0.  Bernoulli({.logits = x})
 class Bernoulli : public Distribution {
  public:
-  explicit Bernoulli(const ProbsOrLogits& parameters, const DistributionOptions& options = {});
+  explicit Bernoulli(const ProbsOrLogits& parameters, const DistributionOptions& options = {},
+                     Site site = Site::here());
 
   Tensor probs() const;
   Tensor logits() const;
-  Tensor log_prob(const Tensor& value) const override;
-  Tensor entropy() const override;
+  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
+  Tensor entropy(Site site = Site::here()) const override;
   Tensor mean() const override;
   Tensor variance() const override;
 
@@ -35,7 +36,8 @@ class Bernoulli : public Distribution {
 // parameters is that of the classes and does not belong to batch_shape.  Categorical({.probs = p})
 class Categorical : public Distribution {
  public:
-  explicit Categorical(const ProbsOrLogits& parameters, const DistributionOptions& options = {});
+  explicit Categorical(const ProbsOrLogits& parameters, const DistributionOptions& options = {},
+                       Site site = Site::here());
 
   // Normalised: they sum to 1.
   Tensor probs() const;
@@ -45,8 +47,8 @@ class Categorical : public Distribution {
   int64_t num_classes() const { return parameter().size(-1); }
 
   // value: classes as integers.
-  Tensor log_prob(const Tensor& value) const override;
-  Tensor entropy() const override;
+  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
+  Tensor entropy(Site site = Site::here()) const override;
   // NaN, as classes have no mean.
   Tensor mean() const override;
   Tensor variance() const override;
@@ -64,12 +66,13 @@ class Categorical : public Distribution {
 // 1). concentration: (..., K) > 0; event_shape is (K). There is no rsample.
 class Dirichlet : public Distribution {
  public:
-  explicit Dirichlet(const Tensor& concentration, const DistributionOptions& options = {});
+  explicit Dirichlet(const Tensor& concentration, const DistributionOptions& options = {},
+                     Site site = Site::here());
 
   const Tensor& concentration() const { return concentration_; }
 
-  Tensor log_prob(const Tensor& value) const override;
-  Tensor entropy() const override;
+  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
+  Tensor entropy(Site site = Site::here()) const override;
   Tensor mean() const override;
   Tensor variance() const override;
 

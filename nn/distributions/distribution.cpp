@@ -1,5 +1,6 @@
 #include "nn/distributions/distribution.h"
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "ops/elementwise/unary.h"
@@ -9,7 +10,8 @@ namespace flow::distributions {
 Distribution::Distribution(const char* name, Shape batch_shape, Shape event_shape)
     : name_(name), batch_shape_(std::move(batch_shape)), event_shape_(std::move(event_shape)) {}
 
-Tensor Distribution::sample(const Shape& sample_shape) const {
+Tensor Distribution::sample(const Shape& sample_shape, Site site) const {
+  const SiteScope scope(site);
   const NoGradGuard no_grad;
   return draw(sample_shape);
 }
@@ -18,22 +20,23 @@ Tensor Distribution::draw(const Shape& sample_shape) const {
   return rsample(sample_shape);
 }
 
-Tensor Distribution::rsample(const Shape& /*sample_shape*/) const {
+Tensor Distribution::rsample(const Shape& /*sample_shape*/, Site site) const {
   throw Unsupported(str("[", name_,
                         "] draws have no gradient with respect to the parameters; use "
-                        "sample(), and log_prob() in the loss"));
+                        "sample(), and log_prob() in the loss"),
+                    site);
 }
 
-Tensor Distribution::cdf(const Tensor& /*value*/) const {
-  lacks("cdf");
+Tensor Distribution::cdf(const Tensor& /*value*/, Site site) const {
+  lacks("cdf", site);
 }
 
-Tensor Distribution::icdf(const Tensor& /*q*/) const {
-  lacks("icdf");
+Tensor Distribution::icdf(const Tensor& /*q*/, Site site) const {
+  lacks("icdf", site);
 }
 
-Tensor Distribution::entropy() const {
-  lacks("entropy");
+Tensor Distribution::entropy(Site site) const {
+  lacks("entropy", site);
 }
 
 Tensor Distribution::stddev() const {
@@ -49,10 +52,11 @@ Shape Distribution::extended(const Shape& sample_shape) const {
   return shape;
 }
 
-void Distribution::lacks(const char* method) const {
+void Distribution::lacks(const char* method, Site site) const {
   throw Unsupported(str("[", name_, "] has no ", method,
                         "(); it has sample, log_prob, mean and "
-                        "variance"));
+                        "variance"),
+                    site);
 }
 
 }  // namespace flow::distributions

@@ -61,18 +61,18 @@ class Distribution {
   const char* name() const { return name_; }
 
   // Draws of the shape sample_shape + batch_shape + event_shape, without a gradient.
-  Tensor sample(const Shape& sample_shape = {}) const;
+  Tensor sample(const Shape& sample_shape = {}, Site site = Site::here()) const;
   // Draws with a gradient with respect to the parameters (reparametrisation; Kingma and Welling
   // 2014).
-  virtual Tensor rsample(const Shape& sample_shape = {}) const;
+  virtual Tensor rsample(const Shape& sample_shape = {}, Site site = Site::here()) const;
   // The logarithm of the density, or of the probability, at `value`, whose shape broadcasts with
   // batch_shape + event_shape. The result has no event dims.
-  virtual Tensor log_prob(const Tensor& value) const = 0;
+  virtual Tensor log_prob(const Tensor& value, Site site = Site::here()) const = 0;
   // The probability of a value up to `value`.
-  virtual Tensor cdf(const Tensor& value) const;
+  virtual Tensor cdf(const Tensor& value, Site site = Site::here()) const;
   // The inverse of cdf, for 0 < q < 1.
-  virtual Tensor icdf(const Tensor& q) const;
-  virtual Tensor entropy() const;
+  virtual Tensor icdf(const Tensor& q, Site site = Site::here()) const;
+  virtual Tensor entropy(Site site = Site::here()) const;
   virtual Tensor mean() const = 0;
   virtual Tensor variance() const = 0;
   Tensor stddev() const;
@@ -86,7 +86,7 @@ class Distribution {
   // sample_shape + batch_shape + event_shape.
   Shape extended(const Shape& sample_shape) const;
 
-  [[noreturn]] void lacks(const char* method) const;
+  [[noreturn]] void lacks(const char* method, Site site) const;
 
  private:
   const char* name_;

@@ -3,6 +3,7 @@
 #include <limits>
 #include <numbers>
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "nn/distributions/categorical.h"
 #include "nn/distributions/normal.h"
@@ -76,7 +77,8 @@ bool any_pair(const Distribution& p, const Distribution& q, Tensor& result) {
 
 }  // namespace
 
-Tensor kl_divergence(const Distribution& p, const Distribution& q) {
+Tensor kl_divergence(const Distribution& p, const Distribution& q, Site site) {
+  const SiteScope scope(site);
   Tensor result;
   if (any_pair<Normal, Uniform, Gumbel, Bernoulli, Categorical, Dirichlet>(p, q, result)) {
     return result;

@@ -1,5 +1,6 @@
 #include "nn/distributions/mixture.h"
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
@@ -14,7 +15,8 @@ namespace flow::distributions {
 namespace {
 
 // The component's batch_shape without the dim of the components.
-Shape mixed_shape(const Categorical& mixture, const Distribution& component) {
+Shape mixed_shape(const Categorical& mixture, const Distribution& component, Site site) {
+  const SiteScope scope(site);
   const Shape& shape = component.batch_shape();
   if (shape.empty() || shape.back() != mixture.num_classes()) {
     throw InvalidArgument(
@@ -30,8 +32,9 @@ Shape mixed_shape(const Categorical& mixture, const Distribution& component) {
 }  // namespace
 
 MixtureSameFamily::MixtureSameFamily(const Categorical& mixture,
-                                     std::shared_ptr<const Distribution> component)
-    : Distribution("MixtureSameFamily", mixed_shape(mixture, *component), component->event_shape()),
+                                     std::shared_ptr<const Distribution> component, Site site)
+    : Distribution("MixtureSameFamily", mixed_shape(mixture, *component, site),
+                   component->event_shape()),
       mixture_(mixture),
       component_(std::move(component)) {}
 
@@ -65,11 +68,13 @@ Tensor MixtureSameFamily::draw(const Shape& sample_shape) const {
   return gather(all, dim, broadcast_to(chosen, shape)).squeeze(dim);
 }
 
-Tensor MixtureSameFamily::log_prob(const Tensor& value) const {
+Tensor MixtureSameFamily::log_prob(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
   return logsumexp(component_->log_prob(for_components(value)) + mixture_.logits(), {-1});
 }
 
-Tensor MixtureSameFamily::cdf(const Tensor& value) const {
+Tensor MixtureSameFamily::cdf(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
   return (component_->cdf(for_components(value)) * mixture_.probs()).sum(-1);
 }
 

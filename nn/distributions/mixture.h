@@ -18,15 +18,16 @@ class MixtureSameFamily : public Distribution {
   template <class D>
 
   requires std::derived_from<D, Distribution> MixtureSameFamily(const Categorical& mixture,
-                                                                const D& component)
-      : MixtureSameFamily(mixture, std::make_shared<const D>(component)) {}
+                                                                const D& component,
+                                                                Site site = Site::here())
+      : MixtureSameFamily(mixture, std::make_shared<const D>(component), site) {}
 
   const Categorical& mixture_distribution() const { return mixture_; }
 
   const Distribution& component_distribution() const { return *component_; }
 
-  Tensor log_prob(const Tensor& value) const override;
-  Tensor cdf(const Tensor& value) const override;
+  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
+  Tensor cdf(const Tensor& value, Site site = Site::here()) const override;
   Tensor mean() const override;
   Tensor variance() const override;
 
@@ -34,7 +35,8 @@ class MixtureSameFamily : public Distribution {
   Tensor draw(const Shape& sample_shape) const override;
 
  private:
-  MixtureSameFamily(const Categorical& mixture, std::shared_ptr<const Distribution> component);
+  MixtureSameFamily(const Categorical& mixture, std::shared_ptr<const Distribution> component,
+                    Site site);
 
   // The values for all components: with a dim of size 1 before the event dims.
   Tensor for_components(const Tensor& value) const;

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <tuple>
 
+#include "core/calls/site_scope.h"
 #include "nn/distributions/support.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/compare.h"
@@ -19,36 +20,44 @@ namespace {
 
 constexpr double kLogSqrtTwoPi = 0.91893853320467274178;
 
-Shape common_shape(const char* name, const Parameter& a, const Parameter& b) {
+Shape common_shape(const char* name, const Parameter& a, const Parameter& b, Site site) {
+  const SiteScope scope(site);
   return broadcast_shapes(a.shape(), b.shape(), name);
 }
 
 }  // namespace
 
-Normal::Normal(const Parameter& loc, const Parameter& scale, const DistributionOptions& options)
-    : Distribution("Normal", common_shape("Normal", loc, scale)) {
+Normal::Normal(const Parameter& loc, const Parameter& scale, const DistributionOptions& options,
+               Site site)
+    : Distribution("Normal", common_shape("Normal", loc, scale, site)) {
+  const SiteScope scope(site);
   std::tie(loc_, scale_) = broadcast_parameters("Normal", loc, scale);
   if (options.validate_args) require("Normal", "scale must be positive", gt(scale_, 0));
 }
 
-Tensor Normal::rsample(const Shape& sample_shape) const {
+Tensor Normal::rsample(const Shape& sample_shape, Site site) const {
+  const SiteScope scope(site);
   return loc_ + normal_draws(extended(sample_shape), loc_) * scale_;
 }
 
-Tensor Normal::log_prob(const Tensor& value) const {
+Tensor Normal::log_prob(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
   const Tensor z = (value - loc_) / scale_;
   return square(z) * -0.5 - log(scale_) - kLogSqrtTwoPi;
 }
 
-Tensor Normal::cdf(const Tensor& value) const {
+Tensor Normal::cdf(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
   return (erf((value - loc_) / (scale_ * std::numbers::sqrt2)) + 1) * 0.5;
 }
 
-Tensor Normal::icdf(const Tensor& q) const {
+Tensor Normal::icdf(const Tensor& q, Site site) const {
+  const SiteScope scope(site);
   return loc_ + scale_ * erfinv(q * 2 - 1) * std::numbers::sqrt2;
 }
 
-Tensor Normal::entropy() const {
+Tensor Normal::entropy(Site site) const {
+  const SiteScope scope(site);
   return log(scale_) + (0.5 + kLogSqrtTwoPi);
 }
 
@@ -60,30 +69,37 @@ Tensor Normal::variance() const {
   return square(scale_);
 }
 
-Uniform::Uniform(const Parameter& low, const Parameter& high, const DistributionOptions& options)
-    : Distribution("Uniform", common_shape("Uniform", low, high)) {
+Uniform::Uniform(const Parameter& low, const Parameter& high, const DistributionOptions& options,
+                 Site site)
+    : Distribution("Uniform", common_shape("Uniform", low, high, site)) {
+  const SiteScope scope(site);
   std::tie(low_, high_) = broadcast_parameters("Uniform", low, high);
   if (options.validate_args) require("Uniform", "low must be less than high", lt(low_, high_));
 }
 
-Tensor Uniform::rsample(const Shape& sample_shape) const {
+Tensor Uniform::rsample(const Shape& sample_shape, Site site) const {
+  const SiteScope scope(site);
   return low_ + uniform_draws(extended(sample_shape), low_) * (high_ - low_);
 }
 
-Tensor Uniform::log_prob(const Tensor& value) const {
+Tensor Uniform::log_prob(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
   const Tensor inside = logical_and(ge(value, low_), lt(value, high_));
   return where(inside, -log(high_ - low_), -std::numeric_limits<double>::infinity());
 }
 
-Tensor Uniform::cdf(const Tensor& value) const {
+Tensor Uniform::cdf(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
   return clamp((value - low_) / (high_ - low_), {.min = 0, .max = 1});
 }
 
-Tensor Uniform::icdf(const Tensor& q) const {
+Tensor Uniform::icdf(const Tensor& q, Site site) const {
+  const SiteScope scope(site);
   return low_ + q * (high_ - low_);
 }
 
-Tensor Uniform::entropy() const {
+Tensor Uniform::entropy(Site site) const {
+  const SiteScope scope(site);
   return log(high_ - low_);
 }
 
@@ -95,30 +111,37 @@ Tensor Uniform::variance() const {
   return square(high_ - low_) / 12;
 }
 
-Gumbel::Gumbel(const Parameter& loc, const Parameter& scale, const DistributionOptions& options)
-    : Distribution("Gumbel", common_shape("Gumbel", loc, scale)) {
+Gumbel::Gumbel(const Parameter& loc, const Parameter& scale, const DistributionOptions& options,
+               Site site)
+    : Distribution("Gumbel", common_shape("Gumbel", loc, scale, site)) {
+  const SiteScope scope(site);
   std::tie(loc_, scale_) = broadcast_parameters("Gumbel", loc, scale);
   if (options.validate_args) require("Gumbel", "scale must be positive", gt(scale_, 0));
 }
 
-Tensor Gumbel::rsample(const Shape& sample_shape) const {
+Tensor Gumbel::rsample(const Shape& sample_shape, Site site) const {
+  const SiteScope scope(site);
   return icdf(open_uniform_draws(extended(sample_shape), loc_));
 }
 
-Tensor Gumbel::log_prob(const Tensor& value) const {
+Tensor Gumbel::log_prob(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
   const Tensor z = (value - loc_) / scale_;
   return -(z + exp(-z)) - log(scale_);
 }
 
-Tensor Gumbel::cdf(const Tensor& value) const {
+Tensor Gumbel::cdf(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
   return exp(-exp((loc_ - value) / scale_));
 }
 
-Tensor Gumbel::icdf(const Tensor& q) const {
+Tensor Gumbel::icdf(const Tensor& q, Site site) const {
+  const SiteScope scope(site);
   return loc_ - scale_ * log(-log(q));
 }
 
-Tensor Gumbel::entropy() const {
+Tensor Gumbel::entropy(Site site) const {
+  const SiteScope scope(site);
   return log(scale_) + (1 + std::numbers::egamma);
 }
 

@@ -8,17 +8,18 @@ namespace flow::distributions {
 // Mean `loc` and standard deviation `scale` > 0.
 class Normal : public Distribution {
  public:
-  Normal(const Parameter& loc, const Parameter& scale, const DistributionOptions& options = {});
+  Normal(const Parameter& loc, const Parameter& scale, const DistributionOptions& options = {},
+         Site site = Site::here());
 
   const Tensor& loc() const { return loc_; }
 
   const Tensor& scale() const { return scale_; }
 
-  Tensor rsample(const Shape& sample_shape = {}) const override;
-  Tensor log_prob(const Tensor& value) const override;
-  Tensor cdf(const Tensor& value) const override;
-  Tensor icdf(const Tensor& q) const override;
-  Tensor entropy() const override;
+  Tensor rsample(const Shape& sample_shape = {}, Site site = Site::here()) const override;
+  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
+  Tensor cdf(const Tensor& value, Site site = Site::here()) const override;
+  Tensor icdf(const Tensor& q, Site site = Site::here()) const override;
+  Tensor entropy(Site site = Site::here()) const override;
   Tensor mean() const override;
   Tensor variance() const override;
 
@@ -29,17 +30,18 @@ class Normal : public Distribution {
 // Uniform between `low` and `high`, low < high. log_prob is -inf outside of [low, high).
 class Uniform : public Distribution {
  public:
-  Uniform(const Parameter& low, const Parameter& high, const DistributionOptions& options = {});
+  Uniform(const Parameter& low, const Parameter& high, const DistributionOptions& options = {},
+          Site site = Site::here());
 
   const Tensor& low() const { return low_; }
 
   const Tensor& high() const { return high_; }
 
-  Tensor rsample(const Shape& sample_shape = {}) const override;
-  Tensor log_prob(const Tensor& value) const override;
-  Tensor cdf(const Tensor& value) const override;
-  Tensor icdf(const Tensor& q) const override;
-  Tensor entropy() const override;
+  Tensor rsample(const Shape& sample_shape = {}, Site site = Site::here()) const override;
+  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
+  Tensor cdf(const Tensor& value, Site site = Site::here()) const override;
+  Tensor icdf(const Tensor& q, Site site = Site::here()) const override;
+  Tensor entropy(Site site = Site::here()) const override;
   Tensor mean() const override;
   Tensor variance() const override;
 
@@ -50,17 +52,18 @@ class Uniform : public Distribution {
 // The distribution of maxima, with cdf exp(-exp(-(x - loc) / scale)), scale > 0 (Gumbel 1935).
 class Gumbel : public Distribution {
  public:
-  Gumbel(const Parameter& loc, const Parameter& scale, const DistributionOptions& options = {});
+  Gumbel(const Parameter& loc, const Parameter& scale, const DistributionOptions& options = {},
+         Site site = Site::here());
 
   const Tensor& loc() const { return loc_; }
 
   const Tensor& scale() const { return scale_; }
 
-  Tensor rsample(const Shape& sample_shape = {}) const override;
-  Tensor log_prob(const Tensor& value) const override;
-  Tensor cdf(const Tensor& value) const override;
-  Tensor icdf(const Tensor& q) const override;
-  Tensor entropy() const override;
+  Tensor rsample(const Shape& sample_shape = {}, Site site = Site::here()) const override;
+  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
+  Tensor cdf(const Tensor& value, Site site = Site::here()) const override;
+  Tensor icdf(const Tensor& q, Site site = Site::here()) const override;
+  Tensor entropy(Site site = Site::here()) const override;
   Tensor mean() const override;
   Tensor variance() const override;
 

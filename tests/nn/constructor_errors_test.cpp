@@ -613,5 +613,32 @@ TEST(ConstructorErrors, OfModels) {
   });
 }
 
+TEST(ConstructorErrors, OfDistributions) {
+  namespace d = distributions;
+  const d::Normal normal(0.0, 1.0);
+  const d::Categorical classes({.probs = ones({3})});
+  const Tensor pair = ones({2});
+  const d::Normal normals(pair, 1.0);
+
+  expect_refused({
+      {"Normal", "scale must be positive", [] { d::Normal(0.0, -1.0); }},
+      {"Normal", "(2,)", [] { d::Normal(ones({2}), ones({3})); }},
+      {"Uniform", "low must be less than high", [] { d::Uniform(2.0, 1.0); }},
+      {"Gumbel", "scale must be positive", [] { d::Gumbel(0.0, 0.0); }},
+      {"Bernoulli", "received neither", [] { d::Bernoulli({}); }},
+      {"Bernoulli", "between 0 and 1", [] { d::Bernoulli({.probs = full({1}, 2)}); }},
+      {"Categorical", "received both",
+       [] { d::Categorical({.probs = ones({1}), .logits = ones({1})}); }},
+      {"Categorical", "the shape", [] { d::Categorical({.probs = ones({})}); }},
+      {"Dirichlet", "concentration must be positive", [] { d::Dirichlet(zeros({2})); }},
+      {"MixtureSameFamily", "3 classes", [&] { d::MixtureSameFamily(classes, normals); }},
+      {"sub", "(3,)", [&] { normals.log_prob(ones({3})); }},
+      {"Categorical", "no gradient", [&] { classes.rsample(); }},
+      {"Categorical", "no cdf", [&] { classes.cdf(pair); }},
+      {"Categorical", "no icdf", [&] { classes.icdf(pair); }},
+      {"kl_divergence", "Normal and Categorical", [&] { d::kl_divergence(normal, classes); }},
+  });
+}
+
 }  // namespace
 }  // namespace flow

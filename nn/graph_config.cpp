@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "graph/passes/pass.h"
 #include "nn/graphs/graph_timeline.h"
@@ -10,8 +11,9 @@
 
 namespace flow::nn {
 
-GraphConfig& GraphConfig::enable_amp(DType dtype) {
-  if (dtype == float16) return enable_amp(dtype, {});
+GraphConfig& GraphConfig::enable_amp(DType dtype, Site site) {
+  const SiteScope scope(site);
+  if (dtype == float16) return enable_amp(dtype, optim::GradScalerOptions{});
   if (dtype != bfloat16) {
     throw Unsupported(
         str("[graph] mixed precision supports bfloat16 and float16; received ", dtype));
@@ -21,7 +23,9 @@ GraphConfig& GraphConfig::enable_amp(DType dtype) {
   return *this;
 }
 
-GraphConfig& GraphConfig::enable_amp(DType dtype, const optim::GradScalerOptions& scaling) {
+GraphConfig& GraphConfig::enable_amp(DType dtype, const optim::GradScalerOptions& scaling,
+                                     Site site) {
+  const SiteScope scope(site);
   auto scaler = std::make_shared<optim::GradScaler>(scaling);
   if (dtype != float16) enable_amp(dtype);
   amp_ = dtype;
@@ -34,7 +38,8 @@ GraphConfig& GraphConfig::set_grad_scaler(optim::GradScaler& scaler) {
   return *this;
 }
 
-GraphConfig& GraphConfig::enable_zero(ZeroOptions options) {
+GraphConfig& GraphConfig::enable_zero(ZeroOptions options, Site site) {
+  const SiteScope scope(site);
   if (options.stage < 0 || options.stage > 3) {
     throw InvalidArgument(
         str("[graph] the ZeRO stage must be 1, 2 or 3, or 0 for none; received ", options.stage));
@@ -49,7 +54,8 @@ GraphConfig& GraphConfig::set_passes(graph::PassSet passes) {
   return *this;
 }
 
-GraphConfig& GraphConfig::set_overlap(const OverlapOptions& options) {
+GraphConfig& GraphConfig::set_overlap(const OverlapOptions& options, Site site) {
+  const SiteScope scope(site);
   const auto require = [](bool holds, const char* name, double value, const char* wanted) {
     if (!holds)
       throw InvalidArgument(str("[graph] ", name, " must be ", wanted, "; received ", value));
@@ -64,7 +70,8 @@ GraphConfig& GraphConfig::set_overlap(const OverlapOptions& options) {
   return *this;
 }
 
-GraphConfig& GraphConfig::enable_pass(const std::string& name, bool on) {
+GraphConfig& GraphConfig::enable_pass(const std::string& name, bool on, Site site) {
+  const SiteScope scope(site);
   std::string names;
   bool is_known = false;
   for (const graph::Pass& pass : graph::optimizing_passes()) {
@@ -87,7 +94,8 @@ GraphConfig& GraphConfig::require_exact(bool on) {
   return *this;
 }
 
-GraphConfig& GraphConfig::set_micro_batches(int64_t count) {
+GraphConfig& GraphConfig::set_micro_batches(int64_t count, Site site) {
+  const SiteScope scope(site);
   if (count < 1 || count > pipeline::kMostActions)
     throw InvalidArgument(str("[graph] the number of micro-batches must be 1 to ",
                               pipeline::kMostActions, "; received ", count));
@@ -105,7 +113,8 @@ GraphConfig& GraphConfig::set_plan_cache(std::string folder) {
   return *this;
 }
 
-GraphConfig& GraphConfig::set_max_plans(int64_t count) {
+GraphConfig& GraphConfig::set_max_plans(int64_t count, Site site) {
+  const SiteScope scope(site);
   if (count < 1) {
     throw InvalidArgument(str("[graph] a graph must keep at least 1 plan; received ", count));
   }
@@ -123,7 +132,9 @@ GraphConfig& GraphConfig::enable_recompute() {
   return *this;
 }
 
-GraphConfig& GraphConfig::set_timeline(const std::string& path, const TimelineOptions& options) {
+GraphConfig& GraphConfig::set_timeline(const std::string& path, const TimelineOptions& options,
+                                       Site site) {
+  const SiteScope scope(site);
   timeline_ = std::make_shared<GraphTimeline>(path, options);
   return *this;
 }

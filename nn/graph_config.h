@@ -53,9 +53,10 @@ class GraphConfig {
   // divided by the scale before they are clipped, and if any rank finds a gradient that is not
   // finite, all ranks skip the optimizer's step. Between backward() and the end of build()
   // gradients are scaled.
-  GraphConfig& enable_amp(DType dtype = bfloat16);
+  GraphConfig& enable_amp(DType dtype = bfloat16, Site site = Site::here());
   // The same with options for the scaler, which is then used for bfloat16 as well.
-  GraphConfig& enable_amp(DType dtype, const optim::GradScalerOptions& scaling);
+  GraphConfig& enable_amp(DType dtype, const optim::GradScalerOptions& scaling,
+                          Site site = Site::here());
   // Uses the program's scaler instead of the graph's. Eager steps and other graphs may share it. It
   // must outlive the graph.
   GraphConfig& set_grad_scaler(optim::GradScaler& scaler);
@@ -65,17 +66,17 @@ class GraphConfig {
 
   // Shards optimizer state, and from stages 2 and 3 gradients and parameters. Stage 0 turns it off;
   // a stage outside 0 to 3 is InvalidArgument.
-  GraphConfig& enable_zero(ZeroOptions options = {});
+  GraphConfig& enable_zero(ZeroOptions options = {}, Site site = Site::here());
   // With `exact`, only passes that leave results bit for bit unchanged run; the graph then equals
   // the eager step on contiguous() copies of its arguments and captured tensors. Ranks whose table
   // of matrix products differs from rank 0's (FLOW_CPU_TABLE) use rank 0's from this call on.
   GraphConfig& set_passes(graph::PassSet passes);
   // Says which transfers between ranks run while the step computes. Results do not depend on it.
   // Throws InvalidArgument for a negative number and for buckets of no bytes.
-  GraphConfig& set_overlap(const OverlapOptions& options);
+  GraphConfig& set_overlap(const OverlapOptions& options, Site site = Site::here());
   // Switches one of the optimizing passes off or on again; docs/graph.md lists their names, and so
   // does the InvalidArgument for another name. All of them are on by default.
-  GraphConfig& enable_pass(const std::string& name, bool on = true);
+  GraphConfig& enable_pass(const std::string& name, bool on = true, Site site = Site::here());
   // Requires that results are those of the whole batch. Modules that would change them (a batch
   // norm in training under micro-batches) raise Unsupported with module and line when the graph is
   // compiled.
@@ -86,7 +87,7 @@ class GraphConfig {
   // statistics once for each part, in order; summary() names such modules. Other ops that mix
   // samples cannot be split and raise Unsupported when the graph is compiled. A count below 1 is
   // InvalidArgument.
-  GraphConfig& set_micro_batches(int64_t count);
+  GraphConfig& set_micro_batches(int64_t count, Site site = Site::here());
   // The order in which stages process micro-batches; the default is pipeline::one_f_one_b(). It
   // applies to one micro-batch as well.
   GraphConfig& set_schedule(const pipeline::ScheduleRule& schedule);
@@ -103,7 +104,7 @@ class GraphConfig {
   // were not called for the longest time are dropped with their memory; a call that needs one of
   // them compiles it again. This change does not cause a compilation. Throws InvalidArgument for
   // less than one plan.
-  GraphConfig& set_max_plans(int64_t count);
+  GraphConfig& set_max_plans(int64_t count, Site site = Site::here());
   // Whether steps on a CUDA device are queued as CUDA graphs where that is possible, which takes
   // the host much less time. A plan runs twice without them; its third run captures them. Results
   // are the same bit for bit. docs/cuda.md says what they cost and which steps stay outside. Off by
@@ -114,7 +115,8 @@ class GraphConfig {
   // runs are not recorded. This change does not cause a compilation. Throws InvalidArgument for
   // less than one run or a negative skip. The first run throws Unsupported for a graph of local
   // tensors on several ranks.
-  GraphConfig& set_timeline(const std::string& path, const TimelineOptions& options = {});
+  GraphConfig& set_timeline(const std::string& path, const TimelineOptions& options = {},
+                            Site site = Site::here());
 
  private:
   friend class GraphBase;

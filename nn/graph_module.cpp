@@ -5,9 +5,10 @@
 
 namespace flow::nn {
 
-GraphModule& GraphModule::set_stage(int64_t stage, const Placement& placement) {
+GraphModule& GraphModule::set_stage(int64_t stage, const Placement& placement, Site site) {
   if (stage < 0)
-    throw InvalidArgument(str("[set_stage] the stage must not be negative; received ", stage));
+    throw InvalidArgument(str("[set_stage] the stage must not be negative; received ", stage),
+                          site);
   ModuleBase::State& state = module_.live_state();
   state.stage = stage;
   state.stage_placement = placement;

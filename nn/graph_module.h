@@ -16,7 +16,7 @@ class GraphModule {
   // Assigns calls of the module to a pipeline stage. If a placement is given, a global first
   // argument on another placement is moved there, and partial values are reduced. A negative stage
   // is InvalidArgument.
-  GraphModule& set_stage(int64_t stage, const Placement& placement = {});
+  GraphModule& set_stage(int64_t stage, const Placement& placement = {}, Site site = Site::here());
 
   // Recomputes the module's activations in backward instead of saving them. The module must return
   // one tensor; otherwise calling it in a graph raises Unsupported.

@@ -43,10 +43,12 @@ void refuse_in_graph();
 template <class M>
 class DistributedDataParallel : public Module<DistributedDataParallel<M>> {
  public:
-  explicit DistributedDataParallel(M module, DistributedDataParallelOptions options = {})
+  explicit DistributedDataParallel(M module, DistributedDataParallelOptions options = {},
+                                   Site site = Site::here())
       : module_(this->register_module("module", std::move(module), Site::none())),
         options_(options),
-        buckets_(GradientBuckets::make(module_.named_parameters(), options.bucket_mb)) {
+        buckets_(GradientBuckets::make(module_.named_parameters(), options.bucket_mb, site)) {
+    const SiteScope scope(site);
     internal::refuse_in_graph();
     internal::broadcast_values(module_.named_parameters());
     internal::broadcast_values(module_.named_buffers());

@@ -8,6 +8,7 @@
 #include "autograd/gradient_bucket.h"
 #include "autograd/hooks.h"
 #include "boxing/comm/communicator.h"
+#include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -47,7 +48,8 @@ Tensor to_device_of(const Tensor& parameter, const Tensor& x) {
 GradientBuckets::GradientBuckets() = default;
 
 std::shared_ptr<GradientBuckets> GradientBuckets::make(const NamedTensors& parameters,
-                                                       double bucket_mb) {
+                                                       double bucket_mb, Site site) {
+  const SiteScope scope(site);
   if (!(bucket_mb > 0)) {
     throw InvalidArgument(str("[ddp] bucket_mb must be positive; received ", bucket_mb));
   }

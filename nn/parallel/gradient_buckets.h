@@ -20,7 +20,8 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
   // Groups the parameters that require gradients into buckets of about bucket_mb. The last
   // parameters, whose gradients backward computes first, are in the first bucket. Throws
   // InvalidArgument for a global tensor and unless bucket_mb is positive.
-  static std::shared_ptr<GradientBuckets> make(const NamedTensors& parameters, double bucket_mb);
+  static std::shared_ptr<GradientBuckets> make(const NamedTensors& parameters, double bucket_mb,
+                                               Site site);
   GradientBuckets();
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;

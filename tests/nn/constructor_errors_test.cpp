@@ -613,6 +613,32 @@ TEST(ConstructorErrors, OfModels) {
   });
 }
 
+struct Empty : nn::Graph<Empty> {
+  using GraphBase::config;
+
+  Tensor build(const Tensor& x) { return x; }
+};
+
+TEST(ConstructorErrors, OfGraphsAndReplicas) {
+  Empty graph;
+  nn::GraphConfig& config = graph.config();
+  nn::Linear linear(2, 2);
+
+  expect_refused({
+      {"graph", "float64", [&] { config.enable_amp(float64); }},
+      {"GradScaler", "received -1", [&] { config.enable_amp(float16, {.init_scale = -1}); }},
+      {"graph", "received 4", [&] { config.enable_zero({.stage = 4}); }},
+      {"graph", "received 0", [&] { config.set_overlap({.bucket_mb = 0}); }},
+      {"graph", "'x'", [&] { config.enable_pass("x"); }},
+      {"graph", "received 0", [&] { config.set_micro_batches(0); }},
+      {"graph", "received 0", [&] { config.set_max_plans(0); }},
+      {"graph", "received 0 and 1", [&] { config.set_timeline("x", {.runs = 0}); }},
+      {"set_stage", "received -1", [&] { linear.to<nn::GraphModule>().set_stage(-1); }},
+      {"ddp", "received 0",
+       [&] { nn::parallel::DistributedDataParallel(linear, {.bucket_mb = 0}); }},
+  });
+}
+
 TEST(ConstructorErrors, OfDistributions) {
   namespace d = distributions;
   const d::Normal normal(0.0, 1.0);

@@ -282,6 +282,76 @@ TEST_F(Cublaslt, AppliesABiasAndGeluAndKeepsItsArgument) {
   }
 }
 
+// BGRADA sums the first operand of the library, which is b here, and BGRADB the second one.
+TEST_F(Cublaslt, SumsAnOperandAlongK) {
+  const auto a = numbers(kM * kK), b = numbers(kK * kN);
+  const OnDevice of_b(numbers(kN)), of_a(numbers(kM));
+  set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, int32_t{CUDA_R_32F});
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BGRADA);
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, of_b.data());
+  const int64_t sums = library_calls().lt_sums;
+  ASSERT_EQ(multiply(), CUBLAS_STATUS_SUCCESS);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BGRADB);
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, of_a.data());
+  ASSERT_EQ(multiply(), CUBLAS_STATUS_SUCCESS);
+
+  EXPECT_EQ(library_calls().lt_sums - sums, 2);
+  const auto columns = of_b.values(), rows = of_a.values(), c = c_.values();
+  for (int64_t j = 0; j < kN; ++j) {
+    float sum = 0;
+    for (int64_t k = 0; k < kK; ++k)
+      sum += b[static_cast<size_t>(k * kN + j)];
+    EXPECT_NEAR(columns[static_cast<size_t>(j)], sum, 1e-5);
+  }
+  for (int64_t i = 0; i < kM; ++i) {
+    float sum = 0;
+    for (int64_t k = 0; k < kK; ++k)
+      sum += a[static_cast<size_t>(i * kK + k)];
+    EXPECT_NEAR(rows[static_cast<size_t>(i)], sum, 1e-5);
+    for (int64_t j = 0; j < kN; ++j)
+      EXPECT_NEAR(c[static_cast<size_t>(i * kN + j)], product(i, j), 1e-5);
+  }
+}
+
+TEST_F(Cublaslt, FindsWrongMemoryOfSums) {
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BGRADA);
+  EXPECT_MISTAKE(multiply(), CUBLAS_STATUS_INVALID_VALUE, "memory of the sums is missing");
+
+  // One for each of the kN rows of d, not one for each of its kM columns.
+  void* block = nullptr;
+  ASSERT_EQ(cudaMalloc(&block, kM * 4), cudaSuccess);
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, block);
+  EXPECT_MISTAKE(multiply(), CUBLAS_STATUS_INVALID_VALUE,
+                 "8 elements of the sums are not in device memory");
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BGRADB);
+  EXPECT_EQ(multiply(), CUBLAS_STATUS_SUCCESS);
+
+  // Searches judge the alignment by the address.
+  const auto found = search();
+  ASSERT_EQ(found.size(), 4U);
+  const OnDevice sums(numbers(kM + 1));
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void*>(static_cast<float*>(sums.data()) + 1));
+  EXPECT_MISTAKE(multiply(found[0].algo, memory()), CUBLAS_STATUS_INVALID_VALUE,
+                 "proposed for an epilogue aligned to 16");
+  EXPECT_EQ(search().size(), 2U);
+  cuda::synchronize();
+  EXPECT_EQ(cudaFree(block), cudaSuccess);
+}
+
+TEST_F(Cublaslt, HasNoSumsOfOtherTypes) {
+  const OnDevice sums(numbers(kN));
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, sums.data());
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE,
+      uint32_t{CUBLASLT_EPILOGUE_BGRADA} | uint32_t{CUBLASLT_EPILOGUE_BIAS});
+  EXPECT_TRUE(search().empty());
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BGRADA);
+  set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, int32_t{CUDA_R_16BF});
+  EXPECT_TRUE(search().empty());
+  set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, int32_t{CUDA_R_32F});
+  EXPECT_EQ(search().size(), 4U);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
 TEST_F(Cublaslt, ProposesWhatFitsTheAlignmentAndTheWorkspace) {
   EXPECT_EQ(search(16).size(), 4U);
   EXPECT_EQ(search(4).size(), 2U);

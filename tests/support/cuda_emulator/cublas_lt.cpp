@@ -55,6 +55,7 @@ struct EmulatedPreference : LibraryObject {
 namespace {
 
 constexpr uint32_t kKeepsAux = 128;  // the bit of epilogues with an aux
+constexpr uint32_t kSumsOperand = CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB;
 constexpr uint64_t kAlgorithmMark = 0x656d756c61746564;
 
 // What an algorithm needs of every matrix, and whether it keeps sums in the workspace.
@@ -83,6 +84,14 @@ template <class T>
 cublasStatus_t destroy(T* object) {
   delete object;
   return CUBLAS_STATUS_SUCCESS;
+}
+
+bool is_plain(uint32_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_DEFAULT || epilogue == CUBLASLT_EPILOGUE_BIAS;
+}
+
+std::array<const void*, 3> operands_of_epilogue(const Epilogue& epilogue) {
+  return {epilogue.bias, epilogue.aux, epilogue.sums_data};
 }
 
 Matrices matrices_of(const EmulatedMatrixLayout& layout) {
@@ -127,6 +136,7 @@ std::optional<Product> describe(const char* call, const EmulatedMatmulDesc* desc
   }
   const uint32_t function = desc->epilogue & ~static_cast<uint32_t>(CUBLASLT_EPILOGUE_BIAS);
   const bool has_aux = (desc->epilogue & kKeepsAux) != 0;
+  if (cuda_emulator::refuses_epilogues() && !is_plain(desc->epilogue)) return {};
   switch (function) {
     case 0:  // the bias alone
     case CUBLASLT_EPILOGUE_DEFAULT:
@@ -141,6 +151,14 @@ std::optional<Product> describe(const char* call, const EmulatedMatmulDesc* desc
     case CUBLASLT_EPILOGUE_DGELU:
       product.epilogue.function = Epilogue::Function::kGeluGradient;
       break;
+    case CUBLASLT_EPILOGUE_BGRADA:
+    case CUBLASLT_EPILOGUE_BGRADB:
+      if (has_bias || !is_of_d(desc->bias_type)) return {};
+      product.epilogue.sums =
+          function == CUBLASLT_EPILOGUE_BGRADA ? Epilogue::Sums::kOfA : Epilogue::Sums::kOfB;
+      product.epilogue.sums_data = desc->bias;
+      product.epilogue.sums_step = desc->bias_step;
+      break;
     default:
       return {};
   }
@@ -151,6 +169,10 @@ std::optional<Product> describe(const char* call, const EmulatedMatmulDesc* desc
     if (desc->aux_leading < product.d.rows || desc->aux_leading % kAuxUnit != 0) {
       status = wrong(call, str("a leading dim of ", desc->aux_leading, " for the aux of ",
                                product.d.rows, " rows"));
+      return {};
+    }
+    if (product.d.count > 1 && desc->aux_step % kAuxUnit != 0) {
+      status = wrong(call, str("matrices of the aux are ", desc->aux_step, " elements apart"));
       return {};
     }
   }
@@ -189,6 +211,12 @@ uint64_t alignment_of(const Matrices& matrices, uint64_t alignment) {
   if (matrices.columns > 1) bits |= static_cast<uint64_t>(matrices.leading) * size;
   if (matrices.count > 1) bits |= static_cast<uint64_t>(matrices.step) * size;
   return bits & (~bits + 1);
+}
+
+// The same for a vector or matrix of an epilogue, which searches judge by its address.
+uint64_t alignment_of(const void* data) {
+  const auto bits = reinterpret_cast<uintptr_t>(data);
+  return data == nullptr ? ~uint64_t{0} : bits & (~bits + 1);
 }
 
 size_t workspace_of(const Algorithm& algorithm, const Product& product) {
@@ -341,6 +369,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   const Matrices* const matrices[] = {&product->a, &product->b, &product->c, &product->d};
   for (size_t i = 0; i < std::size(matrices); ++i)
     alignment = std::min(alignment, alignment_of(*matrices[i], preference->alignment[i]));
+  for (const void* data : operands_of_epilogue(product->epilogue))
+    alignment = std::min(alignment, alignment_of(data));
   for (const Algorithm& algorithm : kAlgorithms) {
     const size_t bytes = workspace_of(algorithm, *product);
     if (algorithm.alignment > alignment || bytes > preference->workspace_bytes) continue;
@@ -390,11 +420,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     }
   }
   const Epilogue& epilogue = product->epilogue;
+  for (const void* data : operands_of_epilogue(epilogue)) {
+    if (reinterpret_cast<uintptr_t>(data) % alignment != 0) {
+      return wrong(kCall, str("the algorithm was proposed for an epilogue aligned to ", alignment));
+    }
+  }
   if ((desc->epilogue & CUBLASLT_EPILOGUE_BIAS) != 0 && epilogue.bias == nullptr) {
     return wrong(kCall, "the bias is missing");
   }
   if ((desc->epilogue & kKeepsAux) != 0 && epilogue.aux == nullptr) {
     return wrong(kCall, "the aux is missing");
+  }
+  if (epilogue.sums != Epilogue::Sums::kNone && epilogue.sums_data == nullptr) {
+    return wrong(kCall, "the memory of the sums is missing");
   }
   if (workspace_bytes < needed) {
     return wrong(kCall,
@@ -412,6 +450,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   cuda_emulator::count_call(&cuda_emulator::LibraryCalls::lt_products);
+  if ((desc->epilogue & kSumsOperand) != 0)
+    cuda_emulator::count_call(&cuda_emulator::LibraryCalls::lt_sums);
+  if ((desc->epilogue & kKeepsAux) != 0)
+    cuda_emulator::count_call(&cuda_emulator::LibraryCalls::lt_gelus);
   return enqueue_product(*product, workspace, needed, stream) == cudaSuccess
              ? CUBLAS_STATUS_SUCCESS
              : CUBLAS_STATUS_EXECUTION_FAILED;

@@ -23,6 +23,30 @@ double gelu_slope(double x, double& value) {
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * factor * (1 + 3 * 0.044715 * x * x);
 }
 
+// Element (i, k) of op(a), and (k, j) of op(b).
+template <class T>
+T a_element(const Product& product, const T* a, int64_t i, int64_t k) {
+  return a[product.a_transposed ? i * product.a.leading + k : k * product.a.leading + i];
+}
+
+template <class T>
+T b_element(const Product& product, const T* b, int64_t k, int64_t j) {
+  return b[product.b_transposed ? k * product.b.leading + j : j * product.b.leading + k];
+}
+
+// From the last element to the first, as no order is promised.
+template <class T, class Sum>
+void sum_operand(const Product& product, const T* a, const T* b, T* sums) {
+  const bool is_of_a = product.epilogue.sums == Epilogue::Sums::kOfA;
+  for (int64_t at = 0; at < product.num_sums(); ++at) {
+    Sum sum = 0;
+    for (int64_t k = product.inner() - 1; k >= 0; --k)
+      sum +=
+          static_cast<Sum>(is_of_a ? a_element(product, a, at, k) : b_element(product, b, k, at));
+    sums[at] = static_cast<T>(sum);
+  }
+}
+
 template <class T>
 void multiply(const Product& product) {
   using Sum = std::conditional_t<sizeof(T) == 8, double, float>;
@@ -35,15 +59,16 @@ void multiply(const Product& product) {
     T* const d = static_cast<T*>(product.d_data) + matrix * product.d.step;
     const T* const bias = static_cast<const T*>(epilogue.bias);
     T* const aux = static_cast<T*>(epilogue.aux);
+    if (epilogue.sums != Epilogue::Sums::kNone) {
+      sum_operand<T, Sum>(product, a, b,
+                          static_cast<T*>(epilogue.sums_data) + matrix * epilogue.sums_step);
+    }
     for (int64_t j = 0; j < product.d.columns; ++j) {
       for (int64_t i = 0; i < product.d.rows; ++i) {
         Sum sum = 0;
         for (int64_t k = 0; k < inner; ++k) {
-          const T x =
-              a[product.a_transposed ? i * product.a.leading + k : k * product.a.leading + i];
-          const T y =
-              b[product.b_transposed ? k * product.b.leading + j : j * product.b.leading + k];
-          sum += static_cast<Sum>(x) * static_cast<Sum>(y);
+          sum += static_cast<Sum>(a_element(product, a, i, k)) *
+                 static_cast<Sum>(b_element(product, b, k, j));
         }
         sum *= static_cast<Sum>(product.alpha);
         if (product.beta != 0)
@@ -160,6 +185,15 @@ bool check_memory(const char* call, const Product& product) {
       !check_block(call, "the bias", epilogue.bias,
                    (product.d.count - 1) * epilogue.bias_step + product.d.rows, product.d.type)) {
     return false;
+  }
+  if (epilogue.sums != Epilogue::Sums::kNone) {
+    const int64_t length = product.num_sums();
+    if (product.d.count > 1 && epilogue.sums_step < length)
+      return mistake(call, "the sums of the matrices overlap");
+    if (!check_block(call, "the sums", epilogue.sums_data,
+                     (product.d.count - 1) * epilogue.sums_step + length, product.d.type)) {
+      return false;
+    }
   }
   if (epilogue.aux == nullptr) return true;
   const Matrices aux{product.d.type,       product.d.rows,    product.d.columns,

@@ -23,6 +23,11 @@ struct Epilogue {
   Function function = Function::kNone;
   const void* bias = nullptr;  // an element for each row of d, of d's type
   int64_t bias_step = 0;
+  // The sum of each row of op(a), or of each column of op(b), of d's type.
+  enum class Sums { kNone, kOfA, kOfB };
+  Sums sums = Sums::kNone;
+  void* sums_data = nullptr;
+  int64_t sums_step = 0;
   // The argument of gelu, of d's type: stored by kGelu, read by kGeluGradient.
   void* aux = nullptr;
   int64_t aux_leading = 0;
@@ -42,6 +47,9 @@ struct Product {
   Epilogue epilogue;
 
   int64_t inner() const { return a_transposed ? a.rows : a.columns; }
+
+  // The number of sums of one matrix.
+  int64_t num_sums() const { return epilogue.sums == Epilogue::Sums::kOfA ? d.rows : d.columns; }
 };
 
 size_t size_of(cudaDataType type);

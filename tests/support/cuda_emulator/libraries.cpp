@@ -48,6 +48,7 @@ struct State {
   std::vector<std::string> loaded;
   std::atomic<int> refused = 0;
   std::atomic<int64_t> objects = 0;
+  std::atomic<bool> refuses_epilogues = false;
   std::atomic<int> failing_rank = -1;
 
   State() {
@@ -69,6 +70,14 @@ void refuse_algorithms(int count) {
 
 int refused_algorithms() {
   return state().refused;
+}
+
+void refuse_epilogues(bool refuses) {
+  state().refuses_epilogues = refuses;
+}
+
+bool refuses_epilogues() {
+  return state().refuses_epilogues;
 }
 
 void fail_nccl_of(int rank) {

@@ -12,6 +12,10 @@ namespace cuda_emulator {
 void refuse_algorithms(int count);
 int refused_algorithms();
 
+// cuBLASLt's searches find no algorithm for products that do more than add a bias. Default: false.
+void refuse_epilogues(bool refuses);
+bool refuses_epilogues();
+
 // NCCL's calls of this rank of a communicator fail. Default: -1, no rank's.
 void fail_nccl_of(int rank);
 int failing_nccl_rank();
@@ -19,6 +23,8 @@ int failing_nccl_rank();
 // Calls since the start of the process.
 struct LibraryCalls {
   int64_t lt_products = 0;   // that cuBLASLt took
+  int64_t lt_sums = 0;       // of these, that sum an operand too
+  int64_t lt_gelus = 0;      // of these, with gelu and its argument, or its gradient
   int64_t lt_refusals = 0;   // of an algorithm that its search had proposed
   int64_t products = 0;      // that cuBLAS took
   int64_t convolutions = 0;  // that cuDNN took

@@ -25,6 +25,7 @@ void register_channel(OpTable& table);
 void register_cholesky(OpTable& table);
 void register_compare(OpTable& table);
 void register_concat(OpTable& table);
+void register_contract_and_sum(OpTable& table);
 void register_conv(OpTable& table);
 void register_copy(OpTable& table);
 void register_creation(OpTable& table);
@@ -44,6 +45,7 @@ void register_group_norm(OpTable& table);
 void register_index(OpTable& table);
 void register_inspect(OpTable& table);
 void register_ldl(OpTable& table);
+void register_linear_gelu(OpTable& table);
 void register_loss(OpTable& table);
 void register_lu(OpTable& table);
 void register_matmul(OpTable& table);
@@ -78,11 +80,13 @@ void register_where(OpTable& table);
 // The same for all instruction sets and devices.
 void register_batch_norm_hardtanh(KernelTable& table);
 void register_cholesky(KernelTable& table);
+void register_contract_and_sum(KernelTable& table);
 void register_eigh(KernelTable& table);
 void register_fft(KernelTable& table);
 void register_fused(KernelTable& table);
 void register_inspect(KernelTable& table);
 void register_ldl(KernelTable& table);
+void register_linear_gelu(KernelTable& table);
 void register_lu(KernelTable& table);
 void register_matrix_exp(KernelTable& table);
 void register_qr(KernelTable& table);
@@ -110,6 +114,7 @@ void register_ops(OpTable& table) {
   ops::register_cholesky(table);
   ops::register_compare(table);
   ops::register_concat(table);
+  ops::register_contract_and_sum(table);
   ops::register_conv(table);
   ops::register_copy(table);
   ops::register_creation(table);
@@ -129,6 +134,7 @@ void register_ops(OpTable& table) {
   ops::register_index(table);
   ops::register_inspect(table);
   ops::register_ldl(table);
+  ops::register_linear_gelu(table);
   ops::register_loss(table);
   ops::register_lu(table);
   ops::register_matmul(table);
@@ -170,14 +176,25 @@ const KernelTable& ops::cpu_kernels() {
   return table;
 }
 
+const KernelTable& ops::cuda_kernels() {
+  static const KernelTable table = [] {
+    KernelTable kernels;
+    register_cuda_kernels(kernels);
+    return kernels;
+  }();
+  return table;
+}
+
 void register_cpu_kernels(KernelTable& table) {
   ops::register_batch_norm_hardtanh(table);
   ops::register_cholesky(table);
+  ops::register_contract_and_sum(table);
   ops::register_eigh(table);
   ops::register_fft(table);
   ops::register_fused(table);
   ops::register_inspect(table);
   ops::register_ldl(table);
+  ops::register_linear_gelu(table);
   ops::register_lu(table);
   ops::register_matrix_exp(table);
   ops::register_qr(table);

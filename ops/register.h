@@ -13,9 +13,10 @@ void register_cpu_kernels(KernelTable& table);
 
 namespace ops {
 
-// The same kernels in a table that is made at the first call, for kernels that consist of others:
-// the select() of a kernel does not see the table that asks it.
+// The kernels of a device in a table that is made at the first call, for kernels that consist of
+// others: the select() of a kernel does not see the table that asks it.
 const KernelTable& cpu_kernels();
+const KernelTable& cuda_kernels();
 
 }  // namespace ops
 

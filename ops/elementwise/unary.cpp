@@ -132,6 +132,7 @@ Tensor isfinite(const TensorArg& x) { return ops::run<ops::Isfinite>(x); }
 Tensor logical_not(const TensorArg& x) { return ops::run<ops::LogicalNot>(x); }
 Tensor ops::gelu_none(const TensorArg& x) { return ops::run<ops::Gelu>(x); }
 Tensor ops::gelu_tanh(const TensorArg& x) { return ops::run<ops::GeluTanh>(x); }
+const OpDef& ops::gelu_tanh_op() { return ops::op_of<ops::GeluTanh>(); }
 
 const Tensor& neg_(const TensorArg& x) { return ops::run_in_place<ops::Neg>(x); }
 const Tensor& abs_(const TensorArg& x) { return ops::run_in_place<ops::Abs>(x); }

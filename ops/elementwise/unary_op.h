@@ -35,6 +35,8 @@ struct SoftplusAttrs {
 // The two forms of flow::gelu.
 Tensor gelu_none(const TensorArg& x);
 Tensor gelu_tanh(const TensorArg& x);
+// The op of the second one, for files that do not see the table of rows.
+const OpDef& gelu_tanh_op();
 
 extern const OpDef kLeakyRelu, kElu, kSoftplus;
 

@@ -2,10 +2,16 @@
 // operands are stored as matrices; the others, and those that the library refuses, use a plain
 // kernel. Outputs are contiguous.
 #include <atomic>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/log.h"
 #include "ops/kernel/element_cuda.cuh"
+#include "ops/linear/contract_and_sum_op.h"
+#include "ops/linear/linear_gelu_op.h"
 #include "ops/linear/matmul_op.h"
 #include "ops/linear/matmul_product.h"
 #include "ops/local_parts.h"
@@ -192,7 +198,7 @@ struct LibraryProduct {
 // cuBLASLt adds a bias in the same pass, but not for float64.
 bool run_cublaslt(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data) {
   if (!run_device_gemm(ctx, gemm, data)) return false;
-  if (!ctx.has_input(2) || gemm.has_bias) return true;
+  if (!ctx.has_input(2) || gemm.epilogue == GemmEpilogue::kBias) return true;
   const TensorView& y = ctx.out(0);
   cuda::launch(add_bias<double>, cuda::blocks_for(y.numel()), cuda::kBlockThreads, 0,
                cuda::stream_of(ctx), y.numel(), gemm.n, ctx.in(2).as<double>(), y.as<double>());
@@ -215,8 +221,8 @@ bool run_cublas(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGe
 void run_library(const KernelContext& ctx) {
   const auto& state = ctx.state_as<LibraryProduct>();
   const DeviceGemm& gemm = state.gemm;
-  const DeviceGemmData data{ctx.in(0).data, ctx.in(1).data,
-                            gemm.has_bias ? ctx.in(2).data : nullptr, ctx.out(0).data};
+  DeviceGemmData data{.a = ctx.in(0).data, .b = ctx.in(1).data, .c = ctx.out(0).data};
+  if (gemm.epilogue == GemmEpilogue::kBias) data.bias = ctx.in(2).data;
   if (!state.is_refused && run_cublaslt(ctx, gemm, data)) return;
   dispatch_floating(gemm.dtype, [&]<class T>() {
     if (!state.is_refused && run_cublas<T>(ctx, gemm, data)) return;
@@ -229,13 +235,11 @@ void run_library(const KernelContext& ctx) {
   });
 }
 
-KernelChoice choose_library(const KernelQuery& query, MatrixProduct product,
-                            const PlainProduct& plain) {
+// The product as the libraries take it, without an epilogue; no value if they do not.
+std::optional<DeviceGemm> library_gemm(const KernelQuery& query, MatrixProduct product) {
   const DType dtype = query.output(0).dtype;
   if (!is_floating(dtype) || query.output(0).local_numel == 0 || product.k == 0) return {};
   DeviceGemm gemm;
-  gemm.has_bias = query.has_input(2) && dtype != DType::kFloat64;
-  if (query.has_input(2) && product.n > 1 && product.bias_stride != 1) return {};
   fold_batch_into_rows(product);
   gemm.dtype = dtype;
   gemm.m = product.m;
@@ -251,7 +255,16 @@ KernelChoice choose_library(const KernelQuery& query, MatrixProduct product,
                    gemm.b_leading)) {
     return {};
   }
-  return {run_library, std::make_shared<const LibraryProduct>(gemm, plain)};
+  return gemm;
+}
+
+KernelChoice choose_library(const KernelQuery& query, const MatrixProduct& product,
+                            const PlainProduct& plain) {
+  if (query.has_input(2) && product.n > 1 && product.bias_stride != 1) return {};
+  std::optional<DeviceGemm> gemm = library_gemm(query, product);
+  if (!gemm) return {};
+  if (query.has_input(2) && gemm->dtype != DType::kFloat64) gemm->epilogue = GemmEpilogue::kBias;
+  return {run_library, std::make_shared<const LibraryProduct>(*gemm, plain)};
 }
 
 template <MatrixProduct (*kProduct)(const KernelQuery& query)>
@@ -261,8 +274,8 @@ KernelChoice select_library(const KernelQuery& query) {
   return choose_library(query, product, plain_product(product));
 }
 
-KernelChoice select_library_contraction(const KernelQuery& query) {
-  if (!parts_fit(query)) return {};
+// The product of a contraction; no value if an operand's leading dims are not evenly spaced.
+std::optional<MatrixProduct> contraction_product(const KernelQuery& query) {
   const TensorMeta& a = query.input(0);
   const TensorMeta& b = query.input(1);
   const int64_t last = a.local_shape.size() - 1;
@@ -276,7 +289,106 @@ KernelChoice select_library_contraction(const KernelQuery& query) {
       !collapse(b.local_shape, b.strides, last, count, product.b.row)) {
     return {};
   }
-  return choose_library(query, product, plain_contraction(query));
+  return product;
+}
+
+KernelChoice select_library_contraction(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  const std::optional<MatrixProduct> product = contraction_product(query);
+  if (!product) return {};
+  return choose_library(query, *product, plain_contraction(query));
+}
+
+// ---- products with an epilogue
+
+template <KernelChoice (*kSelect)(const KernelQuery&, DeviceType, std::string_view)>
+KernelChoice select_pair_cuda(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  return kSelect(query, DeviceType::kCuda, {});
+}
+
+// A product with an epilogue, and two kernels one after the other where cuBLASLt refuses it.
+struct EpilogueProduct {
+  DeviceGemm gemm;
+  KernelChoice pair;
+};
+
+void run_product(const KernelContext& ctx, const DeviceGemmData& data) {
+  const auto& state = ctx.state_as<EpilogueProduct>();
+  if (run_device_gemm(ctx, state.gemm, data)) return;
+  KernelContext pair_ctx = ctx;
+  pair_ctx.state = state.pair.state.get();
+  state.pair.fn(pair_ctx);
+}
+
+KernelChoice choose_product(KernelFn run, const DeviceGemm& gemm, KernelChoice pair) {
+  return {run, std::make_shared<const EpilogueProduct>(EpilogueProduct{gemm, std::move(pair)})};
+}
+
+void run_contract_and_sum(const KernelContext& ctx) {
+  run_product(
+      ctx,
+      {.a = ctx.in(0).data, .b = ctx.in(1).data, .sums = ctx.out(1).data, .c = ctx.out(0).data});
+}
+
+KernelChoice select_contract_and_sum(const KernelQuery& query) {
+  if (!parts_fit(query) || query.output(0).dtype == DType::kFloat64) return {};
+  const std::optional<MatrixProduct> product = contraction_product(query);
+  if (!product) return {};
+  std::optional<DeviceGemm> gemm = library_gemm(query, *product);
+  if (!gemm) return {};
+  const bool is_first = query.attrs_as<ContractAndSumAttrs>().operand == 0;
+  gemm->epilogue = is_first ? GemmEpilogue::kSumsOfA : GemmEpilogue::kSumsOfB;
+  return choose_product(run_contract_and_sum, *gemm,
+                        select_contract_then_sum(query, DeviceType::kCuda));
+}
+
+// The product of a call whose epilogue has an aux; no value if cuBLASLt cannot take it.
+std::optional<DeviceGemm> gemm_with_aux(const KernelQuery& query, const MatrixProduct& product) {
+  constexpr int64_t kAuxUnit = 8;  // elements, a number of which each row of the aux consists of
+  if (query.output(0).dtype == DType::kFloat64) return {};
+  const std::optional<DeviceGemm> gemm = library_gemm(query, product);
+  if (!gemm || gemm->batch != 1 || gemm->n % kAuxUnit != 0) return {};
+  return gemm;
+}
+
+void run_linear_gelu(const KernelContext& ctx) {
+  run_product(ctx, {.a = ctx.in(0).data,
+                    .b = ctx.in(1).data,
+                    .bias = ctx.has_input(2) ? ctx.in(2).data : nullptr,
+                    .aux = ctx.out(1).data,
+                    .c = ctx.out(0).data});
+}
+
+KernelChoice select_linear_gelu(const KernelQuery& query) {
+  if (!parts_fit(query)) return {};
+  const MatrixProduct product = linear_product(query);
+  std::optional<DeviceGemm> gemm = gemm_with_aux(query, product);
+  const bool has_bias = query.has_input(2);
+  if (!gemm || (has_bias && product.bias_stride != 1)) return {};
+  gemm->epilogue = has_bias ? GemmEpilogue::kBiasGelu : GemmEpilogue::kGelu;
+  return choose_product(run_linear_gelu, *gemm, select_linear_then_gelu(query, DeviceType::kCuda));
+}
+
+void run_matmul_gelu_grad(const KernelContext& ctx) {
+  run_product(
+      ctx, {.a = ctx.in(0).data, .b = ctx.in(1).data, .aux = ctx.in(2).data, .c = ctx.out(0).data});
+}
+
+KernelChoice select_matmul_gelu_grad(const KernelQuery& query) {
+  if (!parts_fit(query) || !query.input(2).is_contiguous) return {};
+  std::optional<DeviceGemm> gemm = gemm_with_aux(query, matmul_product(query));
+  if (!gemm) return {};
+  gemm->epilogue = GemmEpilogue::kGeluGrad;
+  return choose_product(run_matmul_gelu_grad, *gemm,
+                        select_matmul_then_gelu_grad(query, DeviceType::kCuda));
+}
+
+// `pair` takes everything that the op takes.
+void add_products(KernelTable& table, const OpDef& op, KernelChoice (*pair)(const KernelQuery&),
+                  KernelChoice (*product)(const KernelQuery&)) {
+  table.add(op, DeviceType::kCuda, {"pair", pair});
+  table.add(op, DeviceType::kCuda, {"cublaslt", product});
 }
 
 }  // namespace
@@ -288,6 +400,12 @@ void register_matmul_cuda(KernelTable& table) {
   table.add(kMatmul, DeviceType::kCuda, {"cublaslt", select_library<matmul_product>});
   table.add(kLinear, DeviceType::kCuda, {"cublaslt", select_library<linear_product>});
   table.add(kContractLeading, DeviceType::kCuda, {"cublaslt", select_library_contraction});
+  add_products(table, kContractLeadingAndSum, select_pair_cuda<select_contract_then_sum>,
+               select_contract_and_sum);
+  add_products(table, kLinearGeluTanh, select_pair_cuda<select_linear_then_gelu>,
+               select_linear_gelu);
+  add_products(table, kMatmulGeluTanhGrad, select_pair_cuda<select_matmul_then_gelu_grad>,
+               select_matmul_gelu_grad);
 }
 
 }  // namespace flow::ops

@@ -110,8 +110,66 @@ cublasLtMatrixLayout_t make_layout(cudaDataType_t type, int64_t rows, int64_t co
   return layout;
 }
 
-void prepare(cublasLtHandle_t handle, const DeviceGemm& gemm, const void* bias, uint32_t alignment,
-             Prepared& prepared) {
+// The names of operands are exchanged here too. D' has n rows and m columns: BGRADA sums the first
+// operand, which is b, into an element for each row, and BGRADB sums a into one for each column.
+cublasLtEpilogue_t epilogue_of(const DeviceGemm& gemm) {
+  switch (gemm.epilogue) {
+    case GemmEpilogue::kNone:
+      return CUBLASLT_EPILOGUE_DEFAULT;
+    case GemmEpilogue::kBias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case GemmEpilogue::kSumsOfA:
+      return CUBLASLT_EPILOGUE_BGRADB;
+    case GemmEpilogue::kSumsOfB:
+      return CUBLASLT_EPILOGUE_BGRADA;
+    case GemmEpilogue::kGelu:
+      return CUBLASLT_EPILOGUE_GELU_AUX;
+    case GemmEpilogue::kBiasGelu:
+      return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    case GemmEpilogue::kGeluGrad:
+      return CUBLASLT_EPILOGUE_DGELU;
+  }
+  throw InternalError("[matmul] no such epilogue");
+}
+
+// The memory of the sums is the bias of cuBLASLt too. Searches take alignments from the addresses.
+void set_addresses(cublasLtMatmulDesc_t desc, const DeviceGemm& gemm, const DeviceGemmData& data) {
+  switch (gemm.epilogue) {
+    case GemmEpilogue::kNone:
+      return;
+    case GemmEpilogue::kSumsOfA:
+    case GemmEpilogue::kSumsOfB:
+      return set_desc(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, data.sums);
+    case GemmEpilogue::kBias:
+      return set_desc(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, data.bias);
+    case GemmEpilogue::kBiasGelu:
+      set_desc(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, data.bias);
+      [[fallthrough]];
+    case GemmEpilogue::kGelu:
+    case GemmEpilogue::kGeluGrad:
+      return set_desc(desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, data.aux);
+  }
+}
+
+void set_epilogue(cublasLtMatmulDesc_t desc, const DeviceGemm& gemm, const DeviceGemmData& data) {
+  if (gemm.epilogue == GemmEpilogue::kNone) return;
+  const cudaDataType_t type = cublas_type(gemm.dtype);
+  set_desc(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(gemm));
+  set_addresses(desc, gemm, data);
+  const bool has_aux = gemm.epilogue == GemmEpilogue::kGelu ||
+                       gemm.epilogue == GemmEpilogue::kBiasGelu ||
+                       gemm.epilogue == GemmEpilogue::kGeluGrad;
+  if (has_aux) {
+    set_desc(desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, gemm.n);
+    set_desc(desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, type);
+  }
+  const bool has_bias = !has_aux || gemm.epilogue == GemmEpilogue::kBiasGelu;
+  if (has_bias) set_desc(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type);
+}
+
+// The addresses of `data` are as aligned as those of later calls.
+void prepare(cublasLtHandle_t handle, const DeviceGemm& gemm, const DeviceGemmData& data,
+             uint32_t alignment, Prepared& prepared) {
   const cudaDataType_t type = cublas_type(gemm.dtype);
   const cudaDataType_t scale = gemm.dtype == DType::kFloat64 ? CUDA_R_64F : CUDA_R_32F;
   check_cublas(library().desc_create(&prepared.desc, cublas_sums(gemm.dtype), scale),
@@ -120,12 +178,7 @@ void prepare(cublasLtHandle_t handle, const DeviceGemm& gemm, const void* bias, 
   const cublasOperation_t second = gemm.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_TRANSA, first);
   set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_TRANSB, second);
-  if (gemm.has_bias) {
-    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type);
-  }
+  set_epilogue(prepared.desc, gemm, data);
   prepared.first = gemm.b_transposed
                        ? make_layout(type, gemm.k, gemm.n, gemm.b_leading, gemm.batch, gemm.b_step)
                        : make_layout(type, gemm.n, gemm.k, gemm.b_leading, gemm.batch, gemm.b_step);
@@ -172,14 +225,14 @@ class GemmCache {
 
   cublasLtHandle_t handle() const { return handle_; }
 
-  Prepared& find(const DeviceGemm& gemm, const void* bias, uint32_t alignment) {
+  Prepared& find(const DeviceGemm& gemm, const DeviceGemmData& data, uint32_t alignment) {
     const Key key(gemm.dtype, gemm.m, gemm.n, gemm.k, gemm.batch, gemm.a_transposed,
                   gemm.b_transposed, gemm.a_leading, gemm.b_leading, gemm.a_step, gemm.b_step,
-                  gemm.has_bias, alignment);
+                  gemm.epilogue, alignment);
     const auto known = prepared_.find(key);
     if (known != prepared_.end()) return *known->second;
     auto made = std::make_unique<Prepared>();
-    prepare(handle_, gemm, bias, alignment, *made);
+    prepare(handle_, gemm, data, alignment, *made);
     return *prepared_.emplace(key, std::move(made)).first->second;
   }
 
@@ -187,7 +240,7 @@ class GemmCache {
 
  private:
   using Key = std::tuple<DType, int64_t, int64_t, int64_t, int64_t, bool, bool, int64_t, int64_t,
-                         int64_t, int64_t, bool, uint32_t>;
+                         int64_t, int64_t, GemmEpilogue, uint32_t>;
   cublasLtHandle_t handle_ = nullptr;
   std::map<Key, std::unique_ptr<Prepared>> prepared_;
 };
@@ -196,8 +249,11 @@ class GemmCache {
 uint32_t alignment_of(const DeviceGemm& gemm, const DeviceGemmData& data) {
   constexpr uintptr_t kBest = 16;
   uintptr_t bits = 0;
-  for (const void* address : {data.a, data.b, data.bias, static_cast<const void*>(data.c)})
+  for (const void* address :
+       {data.a, data.b, data.bias, static_cast<const void*>(data.sums),
+        static_cast<const void*>(data.aux), static_cast<const void*>(data.c)}) {
     bits |= reinterpret_cast<uintptr_t>(address);
+  }
   return static_cast<uint32_t>(bits % kBest == 0 ? kBest : dtype_size(gemm.dtype));
 }
 
@@ -207,11 +263,9 @@ bool run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const Dev
   const cudaStream_t stream = cuda::stream_of(ctx);  // makes the rank's device current
   auto& cache = ctx.rank.slot<GemmCache>();
   const std::lock_guard lock(cache.mutex);
-  Prepared& prepared = cache.find(gemm, data.bias, alignment_of(gemm, data));
+  Prepared& prepared = cache.find(gemm, data, alignment_of(gemm, data));
   if (prepared.algorithms.empty()) return false;
-  if (gemm.has_bias) {
-    set_desc(prepared.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, data.bias);
-  }
+  set_addresses(prepared.desc, gemm, data);
   const Ref<Storage> workspace = ctx.scratch(kGemmWorkspaceBytes);
   const CublasFactor alpha(gemm.dtype, true), beta(gemm.dtype, false);
   while (!prepared.algorithms.empty()) {

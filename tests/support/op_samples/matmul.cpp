@@ -1,9 +1,57 @@
 #include "ops/linear/matmul.h"
 
+#include <array>
+
+#include "core/dispatch.h"
+#include "ops/linear/contract_and_sum_op.h"
+#include "ops/linear/linear_gelu_op.h"
 #include "ops/linear/matmul_op.h"
 #include "tests/support/op_samples/families.h"
 
 namespace flow::contract {
+
+namespace {
+
+OpSample contract_and_sum(const Shape& a, const Shape& b, int64_t operand, const char* label) {
+  return {.op = "contract_leading_and_sum",
+          .inputs = {in(a), in(b)},
+          .call =
+              [operand](const Inputs& x) {
+                dispatch_multi<2>(ops::kContractLeadingAndSum, {&x[0], &x[1]},
+                                  ops::ContractAndSumAttrs{operand}, Site::here());
+              },
+          .label = label,
+          .only_kernels = a.numel() > 100};
+}
+
+OpSample linear_gelu(const std::vector<SampleInput>& inputs, const char* label, bool is_large) {
+  return {
+      .op = "linear_gelu_tanh",
+      .inputs = inputs,
+      .call =
+          [](const Inputs& x) {
+            const Tensor none;
+            const std::array<const Tensor*, 3> given{&x[0], &x[1], x.size() > 2 ? &x[2] : &none};
+            std::array<Tensor, 2> outputs;
+            Call call{ops::kLinearGeluTanh, given, nullptr, Site::here()};
+            dispatch(call, outputs.data());
+          },
+      .label = label,
+      .only_kernels = is_large};
+}
+
+OpSample matmul_gelu_grad(const Shape& a, const Shape& b, const Shape& h, const char* label) {
+  return {.op = "matmul_gelu_tanh_grad",
+          .inputs = {in(a), in(b), in(h, -3, 3)},
+          .call =
+              [](const Inputs& x) {
+                dispatch(ops::kMatmulGeluTanhGrad, {&x[0], &x[1], &x[2]}, Site::here());
+              },
+          .label = label,
+          .only_kernels = h.numel() > 100};
+}
+
+}  // namespace
 
 Samples matmul_samples() {
   return {
@@ -85,6 +133,16 @@ Samples matmul_samples() {
        .call = [](const Inputs& x) { ops::contract_leading(x[0], x[1]); },
        .label = "many",
        .only_kernels = true},
+      contract_and_sum({5, 3}, {5, 2}, 0, "sum of the first"),
+      contract_and_sum({2, 5, 3}, {2, 5, 4}, 1, "sum of the second"),
+      contract_and_sum({130, 70}, {130, 90}, 0, "many"),
+      linear_gelu({in({5, 3}), in({8, 3}), in({8})}, "bias", false),
+      linear_gelu({in({2, 5, 3}), in({4, 3})}, "without bias", false),
+      linear_gelu({in({3, 70, 90}), in({72, 90})}, "many without bias", true),
+      linear_gelu({in({70, 130}), in({96, 130}), in({96})}, "many", true),
+      matmul_gelu_grad({5, 3}, {3, 8}, {5, 8}, "rows"),
+      matmul_gelu_grad({2, 5, 3}, {3, 4}, {2, 5, 4}, "batches"),
+      matmul_gelu_grad({3, 40, 70}, {70, 96}, {3, 40, 96}, "many"),
   };
 }
 

@@ -7,8 +7,10 @@
 #include "graph/passes/fuse_activation_grad.h"
 #include "graph/passes/fuse_batch_norm.h"
 #include "graph/passes/fuse_elementwise.h"
+#include "graph/passes/fuse_gelu_products.h"
 #include "graph/passes/fuse_norm_casts.h"
 #include "graph/passes/identities.h"
+#include "graph/passes/join_bias_gradients.h"
 #include "graph/passes/move_updates.h"
 #include "graph/passes/overlap_redistributions.h"
 #include "graph/passes/overwrite_inputs.h"
@@ -32,11 +34,13 @@ std::vector<Pass> optimizing_passes(PassSet set) {
       graph_pass("merge_common_subexpressions", true, merge_common_subexpressions),
       graph_pass("eliminate_dead_nodes", true, eliminate_dead_nodes),
       graph_pass("recompute_activations", true, recompute_activations),
+      graph_pass("fuse_gelu_products", false, fuse_gelu_products),
       graph_pass("fuse_activation_grad", true, fuse_activation_grad),
       graph_pass("save_slopes", true, save_slopes),
       graph_pass("pool_before_relu", false, pool_before_relu),
       graph_pass("fuse_batch_norm", true, fuse_batch_norm),
       graph_pass("fuse_norm_casts", true, fuse_norm_casts),
+      graph_pass("join_bias_gradients", false, join_bias_gradients),
       graph_pass("fuse_elementwise", true, fuse_elementwise),
       graph_pass("move_updates", true, move_updates),
       graph_pass("overwrite_inputs", true, overwrite_inputs),

@@ -1,4 +1,5 @@
 // The passes that fuse nodes on small graphs: text before and after.
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -7,7 +8,9 @@
 #include "graph/ir/ir_text.h"
 #include "graph/passes/fuse_batch_norm.h"
 #include "graph/passes/fuse_elementwise.h"
+#include "graph/passes/fuse_gelu_products.h"
 #include "graph/passes/fuse_norm_casts.h"
+#include "graph/passes/join_bias_gradients.h"
 #include "nn/flow.h"
 
 namespace flow::graph {
@@ -226,6 +229,178 @@ TEST(FuseNormCasts, ValuesThatOthersReadAndOtherDevicesStay) {
   for (const std::string& text : {norm_and_casts("cuda", ", %3, %5"), norm_and_casts("cpu", "")}) {
     EXPECT_EQ(after(fuse_norm_casts, text, 0), text);
   }
+}
+
+// The feed-forward branch of a transformer: x, the gradient of the result, weights and a bias.
+struct FeedForward {
+  const char* where = " float32 cuda";
+  const char* result = "return %7, %9\n";
+  const char* gelu = "gelu_tanh";
+
+  std::string type(const char* shape) const { return str(shape, where); }
+
+  std::string begin() const {
+    return str("input %0 : ", type("(4, 8)"), "\ninput %1 : ", type("(4, 8)"),
+               "\ncapture %2 : ", type("(16, 8)"), "\ncapture %3 : ", type("(16,)"),
+               "\ncapture %4 : ", type("(8, 16)"), "\n");
+  }
+
+  std::string text() const {
+    return str(begin(), "%5 = linear(%0, %2, %3) {} : ", type("(4, 16)"),
+               " @F0 a.cpp:1\n%6 = ", gelu, "(%5) {} : ", type("(4, 16)"),
+               " @F0 a.cpp:2\n%7 = linear(%6, %4, none) {} : ", type("(4, 8)"),
+               " @F0 a.cpp:3\n%8 = matmul(%1, %4) {} : ", type("(4, 16)"),
+               " @B0 a.cpp:3\n%9 = ", gelu, "_grad(%8, %5) {} : ", type("(4, 16)"),
+               " @B0 a.cpp:2\n", result);
+  }
+
+  std::string joined() const {
+    return str(begin(), "%5, %6 = linear_gelu_tanh(%0, %2, %3) {} : ", type("(4, 16)"), ", ",
+               type("(4, 16)"), " @F0 a.cpp:1\n%7 = linear(%5, %4, none) {} : ", type("(4, 8)"),
+               " @F0 a.cpp:3\n%8 = matmul_gelu_tanh_grad(%1, %4, %6) {} : ", type("(4, 16)"),
+               " @B0 a.cpp:2\nreturn %7, %8\n");
+  }
+};
+
+TEST(FuseGeluProducts, BothProductsComputeGelu) {
+  for (const char* where :
+       {" float32 cuda", " bfloat16 cuda", " float16 cuda", " float32 [B on cuda:(0, 1)]"}) {
+    const FeedForward branch{.where = where};
+    EXPECT_EQ(after(fuse_gelu_products, branch.text(), 2), branch.joined());
+  }
+}
+
+TEST(FuseGeluProducts, OtherFormsDevicesAndTypesStay) {
+  for (const FeedForward& branch :
+       {FeedForward{.where = " float32 cpu"}, FeedForward{.where = " float64 cuda"},
+        FeedForward{.gelu = "gelu"}}) {
+    EXPECT_EQ(after(fuse_gelu_products, branch.text(), 0), branch.text());
+  }
+}
+
+// The product that is joined with the gradient is not stored.
+TEST(FuseGeluProducts, AProductThatOthersReadStays) {
+  const FeedForward branch{.result = "return %7, %9, %8\n"};
+  const std::string joined = after(fuse_gelu_products, branch.text(), 1);
+  EXPECT_NE(joined.find("linear_gelu_tanh"), std::string::npos) << joined;
+  EXPECT_NE(joined.find("gelu_tanh_grad(%8, %6)"), std::string::npos) << joined;
+}
+
+TEST(FuseGeluProducts, WhatCanBeFusedWithItsReadersStays) {
+  const std::string text =
+      "input %0 : (4, 8) float32 cuda\n"
+      "input %1 : (4, 16) float32 cuda\n"
+      "capture %2 : (16, 8) float32 cuda\n"
+      "%3 = linear(%0, %2, none) {} : (4, 16) float32 cuda @F0 a.cpp:1\n"
+      "%4 = gelu_tanh(%3) {} : (4, 16) float32 cuda @F0 a.cpp:2\n"
+      "%5 = mul(%4, %1) {} : (4, 16) float32 cuda @F0 a.cpp:3\n"
+      "return %5\n";
+  EXPECT_EQ(after(fuse_gelu_products, text, 0), text);
+}
+
+// dy, x, the gradients of a weight (4, 3) and of its bias, and their updates by neg.
+struct LayerGradients {
+  const char* where = " float32 cuda";
+  const char* product_place = "@B0 a.cpp:1";
+  const char* sum = "%3 = sum_to(%0) {shape=[4]}";
+  const char* end = "return %4, %5\n";
+
+  std::string type(const char* shape) const { return str(shape, where); }
+
+  std::string inputs() const {
+    return str("input %0 : ", type("(2, 8, 4)"), "\ninput %1 : ", type("(2, 8, 3)"), "\n");
+  }
+
+  std::string updates() const {
+    return str("%4 = neg(%2) {} : ", type("(4, 3)"),
+               " @B0 a.cpp:2\n%5 = neg(%3) {} : ", type("(4,)"), " @B0 a.cpp:2\n", end);
+  }
+
+  std::string text() const {
+    return str(inputs(), "%2 = contract_leading(%0, %1) {} : ", type("(4, 3)"), " ", product_place,
+               "\n", sum, " : ", type("(4,)"), " @B0 a.cpp:1\n", updates());
+  }
+
+  std::string joined() const {
+    return str(inputs(), "%2, %3 = contract_leading_and_sum(%0, %1) {operand=0} : ", type("(4, 3)"),
+               ", ", type("(4,)"), " ", product_place, "\n", updates());
+  }
+};
+
+TEST(JoinBiasGradients, TheProductSumsItsOperand) {
+  for (const char* sum :
+       {"%3 = sum_to(%0) {shape=[4]}", "%3 = sum(%0) {dims=[0, 1], keepdim=false}"}) {
+    for (const char* where : {" float32 cuda", " bfloat16 cuda", " float16 cuda"}) {
+      const LayerGradients gradients{.where = where, .sum = sum};
+      EXPECT_EQ(after(join_bias_gradients, gradients.text(), 1), gradients.joined());
+    }
+  }
+}
+
+TEST(JoinBiasGradients, TheSecondOperandMayBeSummed) {
+  const std::string begin =
+      "input %0 : (8, 3) float32 cuda\n"
+      "input %1 : (8, 4) float32 cuda\n";
+  EXPECT_EQ(after(join_bias_gradients,
+                  begin + "%2 = sum_to(%1) {shape=[4]} : (4,) float32 cuda @B0 a.cpp:2\n"
+                          "%3 = contract_leading(%0, %1) {} : (3, 4) float32 cuda @B0 a.cpp:1\n"
+                          "return %2, %3\n",
+                  1),
+            begin +
+                "%2, %3 = contract_leading_and_sum(%0, %1) {operand=1} : (3, 4) float32 cuda, "
+                "(4,) float32 cuda @B0 a.cpp:1\n"
+                "return %3, %2\n");
+}
+
+// Of layers whose samples are split both results are sums over ranks; of those whose features are,
+// both are split.
+TEST(JoinBiasGradients, BothResultsKeepTheirLayouts) {
+  const auto text = [](const char* dy, const char* x, const char* product, const char* sum,
+                       bool is_joined) {
+    const std::string begin = str("input %0 : (8, 4) float32 [", dy,
+                                  " on cuda:(0, 1)]\n"
+                                  "input %1 : (8, 2) float32 [",
+                                  x, " on cuda:(0, 1)]\n");
+    const std::string weight = str("(4, 2) float32 [", product, " on cuda:(0, 1)]");
+    const std::string bias = str("(4,) float32 [", sum, " on cuda:(0, 1)]");
+    return is_joined
+               ? str(begin, "%2, %3 = contract_leading_and_sum(%0, %1) {operand=0} : ", weight,
+                     ", ", bias, " @B0 a.cpp:1\nreturn %2, %3\n")
+               : str(begin, "%2 = contract_leading(%0, %1) {} : ", weight,
+                     " @B0 a.cpp:1\n%3 = sum_to(%0) {shape=[4]} : ", bias,
+                     " @B0 a.cpp:1\nreturn %2, %3\n");
+  };
+  for (const auto& [dy, x, product, sum] :
+       {std::array{"S(0)", "S(0)", "P", "P"}, std::array{"S(1)", "B", "S(0)", "S(0)"},
+        std::array{"B", "S(1)", "S(1)", "B"}}) {
+    EXPECT_EQ(after(join_bias_gradients, text(dy, x, product, sum, false), 1),
+              text(dy, x, product, sum, true));
+  }
+}
+
+TEST(JoinBiasGradients, OtherSumsDevicesAndTypesStay) {
+  for (const LayerGradients& gradients :
+       {LayerGradients{.where = " float32 cpu"}, LayerGradients{.where = " float64 cuda"},
+        LayerGradients{.product_place = "@F0 a.cpp:1"},
+        LayerGradients{.product_place = "@B1 a.cpp:1"}}) {
+    const std::string text = gradients.text();
+    EXPECT_EQ(after(join_bias_gradients, text, 0), text);
+  }
+  const std::string square =
+      "input %0 : (4, 4) float32 cuda\n"
+      "input %1 : (4, 4) float32 cuda\n"
+      "%2 = contract_leading(%0, %1) {} : (4, 4) float32 cuda @B0 a.cpp:1\n"
+      "%3 = sum(%0) {dims=[1], keepdim=false} : (4,) float32 cuda @B0 a.cpp:1\n"
+      "return %2, %3\n";
+  EXPECT_EQ(after(join_bias_gradients, square, 0), square);
+  const std::string read_before =
+      "input %0 : (8, 4) float32 cuda\n"
+      "input %1 : (8, 4) float32 cuda\n"
+      "%2 = sum_to(%0) {shape=[4]} : (4,) float32 cuda @B0 a.cpp:1\n"
+      "%3 = mul(%1, %2) {} : (8, 4) float32 cuda @B0 a.cpp:1\n"
+      "%4 = contract_leading(%0, %3) {} : (4, 4) float32 cuda @B0 a.cpp:1\n"
+      "return %4\n";
+  EXPECT_EQ(after(join_bias_gradients, read_before, 0), read_before);
 }
 
 }  // namespace

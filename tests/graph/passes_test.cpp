@@ -290,7 +290,7 @@ TEST(Passes, ExactOnesAloneRunWhereAsked) {
   const std::vector<PassResult> exact = run_passes(step, optimizing_passes(PassSet::kExact));
   ASSERT_EQ(exact.size(), 11U);
   EXPECT_EQ(exact[1].name, std::string("merge_common_subexpressions"));
-  EXPECT_EQ(run_passes(step, optimizing_passes()).size(), 14U);
+  EXPECT_EQ(run_passes(step, optimizing_passes()).size(), 16U);
 }
 
 }  // namespace

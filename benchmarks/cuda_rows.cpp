@@ -130,13 +130,18 @@ models::GptOptions gpt2_options() {
   return {.vocab_size = kVocabulary};
 }
 
+// kNoEpilogues: compiled, but products neither sum gradients of biases nor compute gelu.
+enum class StepForm { kEager, kCompiled, kNoEpilogues, kCudaGraphs };
+
 struct GptGraph : nn::Graph<GptGraph> {
   models::Gpt model;
 
-  GptGraph(models::Gpt m, optim::Optimizer& optimizer, bool uses_cuda_graphs)
+  GptGraph(models::Gpt m, optim::Optimizer& optimizer, StepForm form)
       : model(register_module("model", m)) {
     add_optimizer(optimizer);
-    config().enable_amp(bfloat16).set_cuda_graphs(uses_cuda_graphs);
+    config().enable_amp(bfloat16).set_cuda_graphs(form == StepForm::kCudaGraphs);
+    for (const char* pass : {"join_bias_gradients", "fuse_gelu_products"})
+      config().enable_pass(pass, form != StepForm::kNoEpilogues);
   }
 
   Tensor build(const Tensor& tokens, const Tensor& targets) {
@@ -146,14 +151,14 @@ struct GptGraph : nn::Graph<GptGraph> {
   }
 };
 
-enum class StepForm { kEager, kCompiled, kCudaGraphs };
-
 const char* gpt2_name(StepForm form) {
   switch (form) {
     case StepForm::kEager:
       return "train/gpt2";
     case StepForm::kCompiled:
       return "train/gpt2/graph";
+    case StepForm::kNoEpilogues:
+      return "train/gpt2/no_epilogues";
     case StepForm::kCudaGraphs:
       return "train/gpt2/cuda_graphs";
   }
@@ -170,8 +175,7 @@ CudaRow gpt2_row(StepForm form) {
             const Tensor tokens = randint(0, kVocabulary, {8, kTokens / 8}, kOnDevice);
             const Tensor targets = randint(0, kVocabulary, {8, kTokens / 8}, kOnDevice);
             if (form != StepForm::kEager) {
-              const auto graph =
-                  std::make_shared<GptGraph>(model, *optimizer, form == StepForm::kCudaGraphs);
+              const auto graph = std::make_shared<GptGraph>(model, *optimizer, form);
               return [=] {
                 static_cast<void>(optimizer);  // outlives the graph
                 (*graph)(tokens, targets);
@@ -256,8 +260,10 @@ std::vector<CudaRow> cuda_rows() {
                     return [=] { add(x, x); };
                   }});
   rows.push_back(mlp_row());
-  for (const StepForm form : {StepForm::kEager, StepForm::kCompiled, StepForm::kCudaGraphs})
+  for (const StepForm form :
+       {StepForm::kEager, StepForm::kCompiled, StepForm::kNoEpilogues, StepForm::kCudaGraphs}) {
     rows.push_back(gpt2_row(form));
+  }
   return rows;
 }
 

@@ -81,6 +81,8 @@ void run_to(const std::shared_ptr<Mark>& mark);
 struct EmulatedStream {
   int device = 0;
   std::deque<cuda_emulator::Work> work = {};
+  int64_t num_run = 0;   // of the work that was queued
+  bool is_busy = false;  // its first work runs, and may wait for another stream
   std::shared_ptr<cuda_emulator::Mark> shown = {};  // the last that other processes may wait for
   cuda_emulator::CapturePoint at = {};
 };

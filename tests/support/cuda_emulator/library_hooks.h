@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+struct EmulatedStream;
+
 namespace cuda_emulator {
 
 // cuBLASLt refuses calls with the first `count` algorithms that a search proposes, although it
@@ -45,6 +47,10 @@ int64_t num_launches();
 // Calls that queued anything on a stream since the start of the process: a kernel, a copy, an
 // event, a wait for one, or a graph.
 int64_t num_queued();
+
+// How much of the work that was queued on a stream has begun: kernels, copies, events, waits for
+// events, and graphs.
+int64_t num_run(const EmulatedStream* stream);
 
 // Launches of graphs since the start of the process.
 int64_t num_graph_launches();

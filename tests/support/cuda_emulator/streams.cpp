@@ -59,8 +59,11 @@ void run(cudaStream_t stream, const Predicate& is_enough) {
     if (stream->work.empty()) return;
     const Work next = std::move(stream->work.front());
     stream->work.pop_front();
+    ++stream->num_run;
     const AccessWindow its_window(next.devices);
+    stream->is_busy = true;
     next.run();
+    stream->is_busy = false;
   }
 }
 
@@ -68,16 +71,18 @@ void run_all(cudaStream_t stream) {
   run(stream, [] { return false; });
 }
 
-// Runs what other processes wait for, as far as it is ready. Requires device_mutex().
+// Runs what other processes wait for, as far as it is ready. What follows work that waits for
+// another stream stays. Requires device_mutex().
 void advance_shown() {
   for (size_t i = 0; i < streams().size(); ++i) {
     const cudaStream_t stream = streams()[i];
-    if (stream->shown == nullptr) continue;
-    run(stream, [stream] {
-      return stream->shown->is_reached ||
+    const std::shared_ptr<Mark> shown = stream->shown;
+    if (shown == nullptr || stream->is_busy) continue;
+    run(stream, [&] {
+      return shown->is_reached ||
              (stream->work.front().is_ready && !stream->work.front().is_ready());
     });
-    if (stream->shown->is_reached) stream->shown = nullptr;
+    if (shown->is_reached && stream->shown == shown) stream->shown = nullptr;
   }
 }
 
@@ -141,6 +146,11 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
 
 int64_t num_launches() {
   return launches;
+}
+
+int64_t num_run(const EmulatedStream* stream) {
+  const std::lock_guard lock(device_mutex());
+  return stream->num_run;
 }
 
 int64_t num_queued() {

@@ -69,10 +69,8 @@ class DeviceCollectives final : public Communicator {
     throw InternalError("[communicator] data on a device is not packed by host code");
   }
 
-  void all_reduce_parts(std::span<const SourcePart> /*parts*/, void* /*target*/, DType /*dtype*/,
-                        ReduceOp /*op*/, const Fingerprint& /*what*/) override {
-    throw InternalError("[communicator] data on a device has no parts");
-  }
+  void all_reduce_parts(std::span<const SourcePart> parts, void* target, DType dtype, ReduceOp op,
+                        const Fingerprint& what) override;
 
  private:
   DeviceCommunicator* shared(const Fingerprint& what) {
@@ -275,6 +273,17 @@ void DeviceCollectives::all_reduce(const void* source, void* target, int64_t cou
          bytes_of(range.size, dtype));
   }
   there->close(call);
+}
+
+void DeviceCollectives::all_reduce_parts(std::span<const SourcePart> parts, void* target,
+                                         DType dtype, ReduceOp op, const Fingerprint& what) {
+  int64_t count = 0;
+  for (const SourcePart& part : parts) {
+    copy(write_at(target) + bytes_of(count, dtype), read_at(part.data),
+         bytes_of(part.count, dtype));
+    count += part.count;
+  }
+  all_reduce(target, target, count, dtype, op, what);
 }
 
 void DeviceCollectives::reduce(const void* source, void* target, int64_t count, DType dtype,

@@ -13,6 +13,7 @@
 
 #include "autograd/bucket_size.h"
 #include "boxing/planner.h"
+#include "boxing/rank_route.h"
 #include "boxing/redistribute_op.h"
 #include "boxing/routed_kernel.h"
 #include "graph/ir/graph_uses.h"
@@ -63,8 +64,7 @@ class Overlap {
   void plan(size_t index) {
     Node& node = graph_.nodes[index];
     const Value &from = graph_.value(node.inputs[0]), &to = graph_.value(node.outputs[0]);
-    if (node.guard >= 0 || from.placement != to.placement || from.device != DeviceType::kCpu)
-      return;
+    if (node.guard >= 0 || from.placement != to.placement) return;
     const bool is_mean = node.op == &boxing::kAllReduceMean;
     const boxing::Route route =
         is_mean ? boxing::mean_route(from.shape, from.dtype, from.placement)
@@ -155,18 +155,22 @@ class Overlap {
            static_cast<double>(bytes_of(to)) > options_.most_memory_share * kept_bytes_;
   }
 
-  // The communication thread takes no memory, so that the peak of memory is known.
+  // The communication thread takes no memory, so that the peak of memory is known. On devices,
+  // messages that host memory packs piece by piece are packed as a whole.
   static bool needs_scratch(const Value& from, const boxing::Route& route) {
     const std::vector<int64_t>& ranks = from.placement.ranks();
     return std::any_of(ranks.begin(), ranks.end(), [&](int64_t rank) {
-      return !boxing::scratch_of_route(*from.meta_on(rank), route, rank, false).empty();
+      return !boxing::scratch_of_route(*from.meta_on(rank), route, rank, false).empty() ||
+             (from.device != DeviceType::kCpu &&
+              boxing::make_rank_route(route, rank).steps[0].is_streamed);
     });
   }
 
   // Sums, and means, of one dtype over the same groups of ranks are in the same buckets.
   void add_to_bucket(size_t index, const Value& gradient, const boxing::RouteStep& step,
                      size_t start) {
-    const std::tuple key(gradient.placement.id(), step.axes, step.is_mean, gradient.dtype);
+    const std::tuple key(gradient.placement.id(), step.axes, step.is_mean, gradient.dtype,
+                         gradient.device);
     Bucket& bucket = buckets_.try_emplace(key, Bucket{0, options_.first_bucket_mb}).first->second;
     // The first part of a balanced split is the largest.
     const Box most = box_of(gradient.shape, gradient.placement, gradient.nd_sbp, 0);
@@ -210,7 +214,7 @@ class Overlap {
   double kept_bytes_ = 0;                        // of all captures
   std::vector<double> work_us_;                  // of all nodes before the one with this index
   std::map<size_t, std::vector<size_t>> moved_;  // by the node that they come before
-  std::map<std::tuple<const void*, uint32_t, bool, DType>, Bucket> buckets_;
+  std::map<std::tuple<const void*, uint32_t, bool, DType, DeviceType>, Bucket> buckets_;
   std::vector<size_t> delayed_to_;  // by node: the node that it comes before; 0: it stays
   size_t hiding_until_ = 0;         // the node before which transfers so far have all ended
   int64_t num_changed_ = 0;

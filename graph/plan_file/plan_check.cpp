@@ -298,12 +298,13 @@ class Check {
                 boxing::adds_up(route.steps[0]),
             "step ", index, " is no sum of several tensors");
     const BufferId base = buffer(step.outputs[0]).base;
+    const DeviceType device = buffer(step.outputs[0]).meta->device;
     int64_t elements = 0;
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       const Buffer &from = buffer(step.inputs[i]), &to = buffer(step.outputs[i]);
       require(from.meta->is_contiguous && to.meta->is_contiguous && from.meta->is_held &&
                   from.meta->dtype == route.dtype && to.meta->dtype == route.dtype &&
-                  from.meta->device == DeviceType::kCpu && to.meta->device == DeviceType::kCpu &&
+                  from.meta->device == device && to.meta->device == device &&
                   from.meta->local_numel == to.meta->local_numel && base != kNoBuffer &&
                   to.base == base && to.begins == kNoTable && to.offset == elements,
               "step ", index, " adds up tensors that do not follow each other");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "boxing/planner.h"
@@ -29,6 +30,14 @@ boxing::Layout summed(const boxing::Layout& layout) {
     if (layout.nd_sbp[axis].is_partial()) nd_sbp = nd_sbp.with(axis, layout.nd_sbp[axis]);
   }
   return {layout.placement, nd_sbp};
+}
+
+// Whether kernels write a part of a bucket as they write a buffer of its own. On devices, those for
+// results at other addresses may be slower, or add in another order.
+bool is_aligned(const Buffer& part) {
+  constexpr int64_t kDeviceAlignment = 16;
+  const int64_t begin = part.offset * static_cast<int64_t>(dtype_size(part.meta->dtype));
+  return part.meta->device == DeviceType::kCpu || begin % kDeviceAlignment == 0;
 }
 
 }  // namespace
@@ -312,7 +321,7 @@ std::vector<int64_t> ProgramBuilder::summed_ranks(const Step& step) const {
                       boxing::adds_up(route.steps[0]);
   const bool is_plain = input.is_held && output.is_held && input.blocked == nullptr &&
                         input.is_contiguous && output.is_contiguous && input.local_numel > 0 &&
-                        input.device == DeviceType::kCpu && output.device == DeviceType::kCpu;
+                        input.device == output.device;
   if (!is_sum || !is_plain || step.guard != kNoBuffer) return {};
   std::vector<int64_t> ranks = boxing::group_of(route.steps[0], program_.rank);
   return ranks.size() > 1 ? ranks : std::vector<int64_t>();
@@ -343,9 +352,9 @@ void ProgramBuilder::flush_used(const Step& step) {
 }
 
 void ProgramBuilder::flush_like(size_t pending, bool in_background) {
-  const auto kind_of = [](const PendingSum& sum) {
+  const auto kind_of = [this](const PendingSum& sum) {
     const boxing::Route& route = *sum.step.as<CollectiveStep>()->route;
-    return std::pair(route.dtype, route.steps[0].is_mean);
+    return std::tuple(route.dtype, route.steps[0].is_mean, buffer(sum.step.inputs[0]).meta->device);
   };
   const std::vector<int64_t> ranks = pending_[pending].ranks;
   const auto others = std::stable_partition(
@@ -379,7 +388,7 @@ void ProgramBuilder::add_bucket(std::span<PendingSum> sums, bool in_background) 
     bucket.outputs.push_back(sum.step.outputs[0]);
   }
   program_.buffers.push_back(
-      {.meta = local_meta({elements}, first.dtype, DeviceType::kCpu),
+      {.meta = local_meta({elements}, first.dtype, buffer(bucket.outputs[0]).meta->device),
        .is_per_micro_batch = program_.buffer(bucket.outputs[0]).is_per_micro_batch});
   made_in_.push_back(current_block());
   boxing::Route route =
@@ -424,6 +433,7 @@ void ProgramBuilder::share_bucket_memory() {
     if (step.as<BucketStep>() == nullptr) continue;
     for (size_t k = 0; k < step.inputs.size(); ++k) {
       const Buffer& sum = program_.buffer(step.outputs[k]);
+      if (!is_aligned(sum)) continue;
       const BufferId addend = movable_addend(step.inputs[k], sum.base);
       if (addend == kNoBuffer || last_use[static_cast<size_t>(addend)] > i) continue;
       // The first sum of an addend that the bucket adds up twice would overwrite it.

@@ -121,8 +121,8 @@ class ProgramBuilder {
   bool must_follow(const Step& step, const Step& other) const;
   // Adds the sums that wait and that the step uses, together with others of their groups.
   void flush_used(const Step& step);
-  // Adds the sums, or means, that wait and have the group and dtype of one among them, as one
-  // bucket.
+  // Adds the sums, or means, that wait and have the group, dtype and device of one among them, as
+  // one bucket.
   void flush_like(size_t pending, bool in_background);
   void add_bucket(std::span<PendingSum> sums, bool in_background);
   // Lets addends that only a bucket reads last be made in the bucket's memory.

@@ -12,6 +12,7 @@
 #include "boxing/comm/background_work.h"
 #include "boxing/comm/device_collectives.h"
 #include "boxing/ranks/advance.h"
+#include "boxing/ranks/fail_ranks.h"
 #include "boxing/routed_kernel.h"
 #include "boxing/transfer_log.h"
 #include "core/context.h"
@@ -32,12 +33,15 @@ boxing::Channel channel_of(const Step& step) {
   return step.in_background ? boxing::Channel::kBackground : boxing::Channel::kCaller;
 }
 
-// An edge has a group of its two ranks, in ascending order; the communicator is that for data on
-// `device`.
+// The communicator for data on `device`.
+boxing::Communicator& on_device(RankContext& rank, boxing::Communicator& group, DeviceType device) {
+  return device == DeviceType::kCpu ? group : boxing::device_collectives_for(rank, group);
+}
+
+// An edge has a group of its two ranks, in ascending order.
 boxing::Communicator& pair_with(RankContext& rank, int64_t peer, DeviceType device) {
   const std::array<int64_t, 2> ranks = {std::min(rank.rank(), peer), std::max(rank.rank(), peer)};
-  boxing::Communicator& pair = boxing::communicator_for(rank, ranks);
-  return device == DeviceType::kCpu ? pair : boxing::device_collectives_for(rank, pair);
+  return on_device(rank, boxing::communicator_for(rank, ranks), device);
 }
 
 // The messages that a step starts; null if it starts none.
@@ -218,7 +222,8 @@ LoadedKernel Executor::load(const Step& step, const CollectiveStep& collective) 
 LoadedBucket Executor::load(const Step& step, const BucketStep& bucket) const {
   const std::vector<int64_t> ranks = boxing::group_of(bucket.route->steps[0], rank_.rank());
   return {.route = bucket.route.get(),
-          .group = &boxing::communicator_for(rank_, ranks, channel_of(step))};
+          .group = &on_device(rank_, boxing::communicator_for(rank_, ranks, channel_of(step)),
+                              meta_of(step.outputs[0])->device)};
 }
 
 LoadedSend Executor::load(const Step&, const SendStep& send) const {
@@ -486,7 +491,9 @@ void Executor::start(LoadedStep& step) {
           kernel.fn(
               {step.inputs, step.outputs, kernel.attrs, kernel.state.get(), {}, rank_, step.site});
         } catch (Error& error) {
+          // At once: before it waits for the step, this rank may wait for one that waits for it.
           error.add_place(step.site, step.module_path);
+          boxing::fail_ranks(rank_, error.what());
           throw;
         }
       });

@@ -1,12 +1,13 @@
 // cuda_steps [--steps N] [--batch B] [--layers L] [--width D] [--length T] [--compiled] [--ddp]
-// [--cuda-graphs] [--device D] Trains a small GPT on random tokens on device cuda and prints its
-// losses and a hash of its weights:
+// [--cuda-graphs] [--no-overlap] [--device D] Trains a small GPT on random tokens on device cuda
+// and prints its losses and a hash of its weights:
 //
 //   {"losses": [5.5452, 5.5391], "weights": "4f1d0c6e9f2b7a10", "device": "NVIDIA H100"}
 //
 // Two runs must print the same line. On several ranks, which share the device or have one each, the
 // samples are divided, and the losses are those of one rank up to rounding: the weights are global
 // tensors, or with --ddp each rank has a copy and DistributedDataParallel averages the gradients.
+// With --no-overlap, no transfer of a compiled step runs in the background; the bits are the same.
 // tools/gpu_check compares them.
 #include <bit>
 #include <cinttypes>
@@ -34,6 +35,7 @@ struct Options {
   int64_t length = 64;
   bool compiled = false;
   bool cuda_graphs = false;  // of compiled steps
+  bool overlaps = true;      // transfers of compiled steps with their work
   bool ddp = false;
   std::string device = "cuda";
 };
@@ -44,6 +46,10 @@ Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string_view name = argv[i];
+    if (name == "--no-overlap") {
+      options.overlaps = false;
+      continue;
+    }
     if (name == "--compiled" || name == "--ddp" || name == "--cuda-graphs") {
       (name == "--ddp" ? options.ddp : options.compiled) = true;
       options.cuda_graphs |= name == "--cuda-graphs";
@@ -79,10 +85,11 @@ Options parse(int argc, char** argv) {
 struct Step : nn::Graph<Step> {
   flow::models::Gpt model;
 
-  Step(flow::models::Gpt m, flow::optim::Optimizer& optimizer, bool uses_cuda_graphs)
+  Step(flow::models::Gpt m, flow::optim::Optimizer& optimizer, const Options& options)
       : model(register_module("model", m)) {
     add_optimizer(optimizer);
-    config().set_passes(nn::exact).set_cuda_graphs(uses_cuda_graphs);
+    config().set_passes(nn::exact).set_cuda_graphs(options.cuda_graphs);
+    config().set_overlap({.enabled = options.overlaps});
   }
 
   Tensor build(const Tensor& tokens, const Tensor& targets) {
@@ -127,7 +134,7 @@ void run(const Options& options) {
   if (options.ddp) ddp.emplace(model);
   const auto own = [&](const Tensor& x) { return options.ddp && x.is_global() ? x.to_local() : x; };
   flow::optim::AdamW optimizer(model.parameters(), {.lr = 1e-3});
-  Step graph(model, optimizer, options.cuda_graphs);
+  Step graph(model, optimizer, options);
   std::vector<double> losses;
   for (int64_t i = 0; i < options.steps; ++i) {
     const flow::Shape shape{options.batch, options.length};

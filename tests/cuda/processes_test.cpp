@@ -84,6 +84,30 @@ TEST(CudaProcesses, PassEdgesOfPipelinesByNccl) {
   expect_lines(run_ranks_of("pipeline", {"CUDA_EMULATOR_MISSING="}), "same, with NCCL");
 }
 
+TEST(CudaProcesses, MoveDataByNcclWhileAStepComputes) {
+  expect_lines(run_ranks_of("transfers", {"CUDA_EMULATOR_MISSING="}), "same, with NCCL");
+}
+
+TEST(CudaProcesses, MoveDataThroughHostMemoryWhileAStepComputes) {
+  expect_lines(run_ranks_of("transfers", {"CUDA_EMULATOR_MISSING=libnccl"}), "same, without NCCL");
+}
+
+TEST(CudaProcesses, OfOneDeviceMoveDataWhileAStepComputes) {
+  expect_lines(
+      run_ranks_of("transfers_one_device", {"CUDA_EMULATOR_MISSING=", "FLOW_CUDA_CACHE=1"}),
+      "same, without NCCL, by pointers");
+}
+
+TEST(CudaProcesses, NameARankThatIsKilledDuringATransfer) {
+  const JobResult job =
+      run_ranks_of("killed_in_transfer", {"CUDA_EMULATOR_MISSING=", "FLOW_CUDA_CACHE=1"});
+
+  EXPECT_EQ(job.exit_code, 72) << job.output;
+  EXPECT_NE(job.output.find("rank 1 was ended by signal 9"), std::string::npos) << job.output;
+  EXPECT_LT(job.seconds, 60);
+  expect_nothing_remains(job);
+}
+
 // Neither rank pairs with a message of another tag.
 TEST(CudaProcesses, NameTheMessageThatDoesNotCome) {
   const JobResult job =

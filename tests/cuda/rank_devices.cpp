@@ -1,6 +1,8 @@
 // What ranks of emulated devices pass to each other, next to the same in host memory:
 // rank_devices CASE. Rank 0 prints "rank 0: same, with NCCL" or what differs.
 #include <cmath>
+#include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -10,8 +12,10 @@
 
 #include <flow/flow.h>
 
+#include "graph/run/compiled_step.h"
 #include "tests/cuda/compiled_trainings.h"
 #include "tests/support/cuda_emulator/library_hooks.h"
+#include "tests/support/training_layouts.h"
 
 namespace {
 
@@ -231,6 +235,73 @@ bool run_pipeline() {
   return checks.report();
 }
 
+struct Replicas {
+  std::vector<double> losses;
+  std::vector<double> weights;
+  int64_t num_in_background = 0;  // steps of the program
+};
+
+// Trains replicas in compiled steps; `before_step` is called before each.
+Replicas train_replicas(
+    const char* where, const flow::nn::OverlapOptions& overlap,
+    const std::function<void(int step)>& before_step = [](int) {}) {
+  namespace nn = flow::nn;
+  flow::manual_seed(6);
+  nn::Sequential net(nn::Linear(20, 60), nn::ReLU(), nn::Linear(60, 50), nn::Linear(50, 30));
+  net.to(where);
+  const flow::Placement both(where, {0, 1});
+  net.to_global(both, sbp::broadcast);
+  flow::optim::SGD sgd(net.parameters(), {.lr = 0.05, .momentum = 0.9});
+  flow::MlpStep graph(net, sgd);
+  graph.config().set_overlap(overlap);
+  const flow::TensorOptions options{.placement = both, .sbp = sbp::split(0)};
+  Replicas trained;
+  for (int step = 0; step < 5; ++step) {
+    before_step(step);
+    const Tensor x = flow::randn({8, 20}, options), target = flow::randn({8, 30}, options);
+    trained.losses.push_back(graph(x, target).item());
+    if (step > 0) continue;
+    for (const auto& it : graph.compile(x, target).plan().program().steps)
+      trained.num_in_background += it.in_background ? 1 : 0;
+  }
+  for (const Tensor& weight : net.parameters()) {
+    const std::vector<double> all = values(weight.detach().to_local());
+    trained.weights.insert(trained.weights.end(), all.begin(), all.end());
+  }
+  return trained;
+}
+
+bool train_with_transfers() {
+  Checks checks;
+  const Replicas plain = train_replicas("cuda", {.enabled = false});
+  const Replicas overlapped = train_replicas("cuda", flow::kOverlapsAll);
+  const Replicas expected = train_replicas("cpu", {.enabled = false});
+  checks.expect(plain.num_in_background == 0 && overlapped.num_in_background >= 2, "background");
+  checks.expect(overlapped.losses == plain.losses, "losses");
+  checks.expect(overlapped.weights == plain.weights, "weights");
+  for (size_t i = 0; i < expected.losses.size(); ++i) {
+    checks.expect(std::abs(plain.losses[i] - expected.losses[i]) <= 1e-4,
+                  flow::str(plain.losses[i], " instead of ", expected.losses[i]));
+  }
+  return checks.report();
+}
+
+bool train_with_transfers_on_one_device() {
+  flow::cuda::set_device(0);
+  return train_with_transfers();
+}
+
+// Rank 0 waits for a transfer of a step that rank 1 never begins.
+bool run_killed_in_transfer() {
+  flow::cuda::set_device(0);
+  static_cast<void>(train_replicas("cuda", flow::kOverlapsAll, [](int step) {
+    if (step < 2) return;
+    comm::barrier();
+    if (me() == 1) raise(SIGKILL);
+  }));
+  return report({});
+}
+
 // Rank 1 never receives.
 bool run_lost_message() {
   if (me() == 0) comm::send(filled(kLarge, 1), 1, {.tag = 3});
@@ -269,6 +340,9 @@ int main(int argc, char** argv) {
       {"messages", run_messages},
       {"messages_one_device", run_messages_on_one_device},
       {"pipeline", run_pipeline},
+      {"transfers", train_with_transfers},
+      {"transfers_one_device", train_with_transfers_on_one_device},
+      {"killed_in_transfer", run_killed_in_transfer},
       {"lost_message", run_lost_message},
       {"message_failure", run_message_failure},
       {"failure", run_failure}};

@@ -39,7 +39,8 @@ void advance_shown();
 // processes wait for.
 void wait_until_ready(cudaStream_t stream) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (stream->work.front().is_ready && !stream->work.front().is_ready()) {
+  while (!stream->work.empty() && stream->work.front().is_ready &&
+         !stream->work.front().is_ready()) {
     if (std::chrono::steady_clock::now() > end) {
       report_mistake("a stream waits for an event that no process reaches");
       return;

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "boxing/comm/gathered.h"
+#include "boxing/comm/ipc_handles.h"
 #include "core/context.h"
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
@@ -19,58 +18,18 @@ namespace flow::boxing {
 
 namespace {
 
-using MemoryHandle = std::array<char, sizeof(cudaIpcMemHandle_t)>;
-
-// A place in the memory of a member: its allocation and the distance from its beginning.
-struct Place {
-  MemoryHandle handle{};
-  int64_t offset = -1;  // -1: null
-};
-
 constexpr size_t kEvents = 4;
 
 using EventHandles = std::array<cudaIpcEventHandle_t, kEvents>;
-
-class Event {
- public:
-  Event() = default;
-
-  ~Event() {
-    if (raw_ != nullptr) cuda::warn_if_failed(cudaEventDestroy(raw_), "cudaEventDestroy");
-  }
-
-  Event(Event&& other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
-
-  Event& operator=(Event&& other) noexcept {
-    std::swap(raw_, other.raw_);
-    return *this;
-  }
-
-  cudaEvent_t get() const { return raw_; }
-
-  cudaEvent_t* out() { return &raw_; }
-
- private:
-  cudaEvent_t raw_ = nullptr;
-};
 
 class IpcCommunicator final : public DeviceCommunicator {
  public:
   IpcCommunicator(RankContext& rank, Communicator& group)
       : device_(cuda::rank_device(rank)),
         group_(group),
+        memory_(device_),
         published_(static_cast<size_t>(group.size())),
         counts_(published_.size()) {}
-
-  // Handles are closed before their owner may free the memory: it frees nothing that it shares.
-  ~IpcCommunicator() override {
-    device_.make_current();
-    cuda::warn_if_failed(cudaStreamSynchronize(device_.compute_stream()), "cudaStreamSynchronize");
-    cuda::warn_if_failed(cudaStreamSynchronize(device_.communication_stream()),
-                         "cudaStreamSynchronize");
-    for (const auto& [handle, begin] : opened_)
-      cuda::warn_if_failed(cudaIpcCloseMemHandle(begin), "cudaIpcCloseMemHandle");
-  }
 
   // Collective. Shares `sample` for a trial. False: a member cannot open what another one shares.
   bool connect(const std::byte* sample, const Fingerprint& what) {
@@ -78,12 +37,12 @@ class IpcCommunicator final : public DeviceCommunicator {
     EventHandles handles{};
     bool can = true;
     for (size_t i = 0; i < kEvents; ++i) {
-      can = can && succeeds(cudaEventCreateWithFlags(
+      can = can && ipc_succeeds(cudaEventCreateWithFlags(
                        own_events_[i].out(), cudaEventDisableTiming | cudaEventInterprocess));
-      can = can && succeeds(cudaIpcGetEventHandle(&handles[i], own_events_[i].get()));
+      can = can && ipc_succeeds(cudaIpcGetEventHandle(&handles[i], own_events_[i].get()));
     }
-    Place place;
-    can = can && find_place(sample, place);
+    IpcPlace place;
+    can = can && memory_.find_place(sample, place);
     if (!can_all(group_, can, what)) return false;
     const auto all_handles = gathered(group_, handles, what);
     const auto all_places = gathered(group_, place, what);
@@ -91,8 +50,8 @@ class IpcCommunicator final : public DeviceCommunicator {
     for (size_t i = 0; i < all_handles.size() && can; ++i) {
       if (is_own(i)) continue;
       for (size_t k = 0; k < kEvents && can; ++k)
-        can = succeeds(cudaIpcOpenEventHandle(events_[i][k].out(), all_handles[i][k]));
-      can = can && open_memory(all_places[i].handle) != nullptr;
+        can = ipc_succeeds(cudaIpcOpenEventHandle(events_[i][k].out(), all_handles[i][k]));
+      can = can && memory_.open(all_places[i].handle) != nullptr;
     }
     return can_all(group_, can, what);
   }
@@ -110,51 +69,17 @@ class IpcCommunicator final : public DeviceCommunicator {
 
  private:
   struct Note {
-    Place source;
-    Place target;
+    IpcPlace source;
+    IpcPlace target;
     std::array<int64_t, kMostDeviceMembers> counts{};
     bool has_counts = false;
   };
 
   bool is_own(size_t member) const { return static_cast<int64_t>(member) == group_.position(); }
 
-  static bool succeeds(cudaError_t result) {
-    if (result == cudaSuccess) return true;
-    static_cast<void>(cudaGetLastError());  // the group uses another way
-    return false;
-  }
-
-  // False: the memory cannot be shared.
-  bool find_place(const std::byte* memory, Place& place) {
-    if (memory == nullptr) return true;
-    std::byte* const begin = device_.share_allocation(memory);
-    if (begin == nullptr) return false;
-    auto& known = own_handles_[begin];
-    if (!known) {
-      cudaIpcMemHandle_t handle;
-      if (!succeeds(cudaIpcGetMemHandle(&handle, begin))) return false;
-      known.emplace();
-      std::memcpy(known->data(), &handle, known->size());
-    }
-    place = {*known, memory - begin};
-    return true;
-  }
-
-  // Null: CUDA refuses.
-  std::byte* open_memory(const MemoryHandle& handle) {
-    const auto known = opened_.find(handle);
-    if (known != opened_.end()) return known->second;
-    cudaIpcMemHandle_t raw;
-    std::memcpy(&raw, handle.data(), handle.size());
-    void* begin = nullptr;
-    if (!succeeds(cudaIpcOpenMemHandle(&begin, raw, cudaIpcMemLazyEnablePeerAccess)))
-      return nullptr;
-    return opened_[handle] = static_cast<std::byte*>(begin);
-  }
-
-  std::byte* found(const Place& place, const Fingerprint& what) {
+  std::byte* found(const IpcPlace& place, const Fingerprint& what) {
     if (place.offset < 0) return nullptr;
-    std::byte* const begin = open_memory(place.handle);
+    std::byte* const begin = memory_.open(place.handle);
     if (begin != nullptr) return begin + place.offset;
     throw DistributedError(str("[", what.op, "] CUDA cannot open memory of another process"),
                            what.site);
@@ -186,7 +111,8 @@ class IpcCommunicator final : public DeviceCommunicator {
   void meet(const Part& part, const Fingerprint& what) {
     const size_t slot = record();
     Note own;
-    if (!find_place(part.source, own.source) || !find_place(part.target, own.target))
+    if (!memory_.find_place(part.source, own.source) ||
+        !memory_.find_place(part.target, own.target))
       throw InternalError("[communicator] memory of a device that cannot be shared");
     if (part.counts != nullptr) {
       std::copy_n(part.counts, published_.size(), own.counts.begin());
@@ -206,11 +132,10 @@ class IpcCommunicator final : public DeviceCommunicator {
 
   cuda::RankDevice& device_;
   Communicator& group_;
-  std::array<Event, kEvents> own_events_;
-  std::vector<std::array<Event, kEvents>> events_;  // of the members
+  std::array<IpcEvent, kEvents> own_events_;
+  std::vector<std::array<IpcEvent, kEvents>> events_;  // of the members
   size_t next_ = 0;
-  std::map<std::byte*, std::optional<MemoryHandle>> own_handles_;  // by the allocation
-  std::map<MemoryHandle, std::byte*> opened_;
+  IpcMemory memory_;
   std::vector<Part> published_;
   std::vector<std::array<int64_t, kMostDeviceMembers>> counts_;
 };

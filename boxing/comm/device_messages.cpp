@@ -15,8 +15,33 @@ namespace flow::boxing {
 namespace {
 
 // What a clearance asks for.
-constexpr int64_t kByNccl = 1;
 constexpr int64_t kThroughHost = 0;
+constexpr int64_t kByNccl = 1;
+constexpr int64_t kByIpc = 2;
+
+// The body of such a clearance.
+struct IpcClearance {
+  IpcTarget target;
+  int64_t num_taken;  // how many ends of earlier messages the receiver has taken
+};
+
+// The body of the answer.
+struct IpcSent {
+  bool is_queued;  // false: CUDA does not open the handles
+  IpcHandle done;
+};
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& body) {
+  return std::as_bytes(std::span(&body, 1));
+}
+
+template <class T>
+T body_of(const ControlMessage& message) {
+  T body;
+  std::memcpy(&body, message.body().data(), sizeof(body));
+  return body;
+}
 
 }  // namespace
 
@@ -37,9 +62,14 @@ DeviceMessages::~DeviceMessages() {
 }
 
 // Asking for the UUID takes CUDA a long time.
-const NcclOffer& DeviceMessages::own_offer() {
-  if (!own_offer_) own_offer_ = nccl_offer(*context_);
+const DeviceOffer& DeviceMessages::own_offer() {
+  if (!own_offer_) own_offer_ = {nccl_offer(*context_), ipc_offer(*context_)};
   return *own_offer_;
+}
+
+IpcMessages& DeviceMessages::ipc() {
+  if (ipc_ == nullptr) ipc_ = make_ipc_messages(*context_);
+  return *ipc_;
 }
 
 void DeviceMessages::fail(const std::string& reason) {
@@ -91,7 +121,7 @@ std::shared_ptr<DeviceSend> DeviceMessages::prepare(const void* source, int64_t 
   return send;
 }
 
-NcclOffer DeviceMessages::announce(int64_t member, const Outgoing& send) {
+DeviceOffer DeviceMessages::announce(int64_t member, const Outgoing& send) {
   Peer& other = peer(member);
   send->number = ++other.num_announced;
   send->bulk_tag = world_.next_bulk_tag();
@@ -113,6 +143,25 @@ void DeviceMessages::send_through_host(int64_t member, DeviceSend& send) {
   send.host = allocate_staging(*context_, static_cast<size_t>(send.bytes));
   copy_after(*context_, {.data = send.host->data()}, send.data, send.bytes);
   send.bulk = world_.send(rank_of(member), send.bulk_tag, send.host->data(), send.bytes);
+}
+
+void DeviceMessages::send_by_ipc(int64_t member, DeviceSend& send, const ControlMessage& clear) {
+  Peer& other = peer(member);
+  const auto [target, num_taken] = body_of<IpcClearance>(clear);
+  for (; other.num_reused < num_taken; ++other.num_reused) {
+    ipc().reuse(other.copied.front());
+    other.copied.pop_front();
+  }
+  const std::optional<IpcCopy> copy = ipc().copy(send.data, send.bytes, target);
+  IpcSent answer{copy.has_value(), {}};
+  if (copy) answer.done = copy->done;
+  tell(member, ControlHead::Kind::kSent, send.number, send.bytes, bytes_of(answer));
+  if (!copy) return;  // the receiver asks for it through host memory
+  other.copied.push_back(copy->done);
+  send.end = copy->end;
+  send.is_done = true;
+  if (send.buffer) leaving_.emplace_back(send.buffer, send.end);
+  other.announced.erase(send.number);
 }
 
 bool DeviceMessages::advance_sends(int64_t member) {
@@ -149,17 +198,60 @@ bool DeviceMessages::advance_sends(int64_t member) {
 
 // ---------------------------------------------------------------- receives
 
-bool DeviceMessages::receive(int64_t member, int64_t number, const NcclOffer& offer,
+bool DeviceMessages::receive(int64_t member, int64_t number, const DeviceOffer& offer,
                              DeviceReceive& receive) {
+  return receive_by_ipc(member, number, offer.ipc, receive) ||
+         receive_by_nccl(member, number, offer.nccl, receive);
+}
+
+bool DeviceMessages::receive_by_ipc(int64_t member, int64_t number, const IpcOffer& offer,
+                                    DeviceReceive& receive) {
+  Peer& other = peer(member);
+  if (other.is_unshared) return false;
+  return guarded([&] {
+    if (!may_share(offer, own_offer().ipc)) return false;
+    const std::optional<IpcTarget> target = ipc().show(receive.data);
+    if (!target) return false;
+    receive.shown = target->ready;
+    other.queued[number] = &receive;
+    tell(member, ControlHead::Kind::kClear, number, kByIpc,
+         bytes_of(IpcClearance{*target, other.num_taken}));
+    return true;
+  });
+}
+
+void DeviceMessages::end_receive(int64_t member, int64_t number, const ControlMessage& sent) {
+  Peer& other = peer(member);
+  const auto found = other.queued.extract(number);
+  if (found.empty()) return;
+  DeviceReceive& receive = *found.mapped();
+  if (sent.body().empty()) {
+    receive.is_sent = true;
+    return;
+  }
+  const auto answer = body_of<IpcSent>(sent);
+  ipc().reuse(receive.shown);
+  if (answer.is_queued) {
+    receive.end = ipc().end_of(answer.done);
+    receive.is_sent = true;
+    ++other.num_taken;
+    return;
+  }
+  other.is_unshared = true;
+  receive.receive_from_host();
+}
+
+bool DeviceMessages::receive_by_nccl(int64_t member, int64_t number, const NcclOffer& offer,
+                                     DeviceReceive& receive) {
   Peer& other = peer(member);
   if (other.in == nullptr && !other.is_refused) {
     guarded([&] {
       const std::optional<NcclInvitation> invitation =
-          can_connect(offer, own_offer()) ? invite() : std::nullopt;
+          can_connect(offer, own_offer().nccl) ? invite() : std::nullopt;
       other.is_refused = !invitation;
       if (!invitation) return false;
       other.in = make_nccl_link(*context_, *invitation, false);
-      tell(member, ControlHead::Kind::kLink, 0, 0, std::as_bytes(std::span(&*invitation, 1)));
+      tell(member, ControlHead::Kind::kLink, 0, 0, bytes_of(*invitation));
       return true;
     });
   }
@@ -211,17 +303,16 @@ void DeviceMessages::handle(int64_t member, const ControlMessage& message) {
   const auto number = static_cast<int64_t>(message.head.step);
   guarded([&] {
     if (message.head.kind == ControlHead::Kind::kLink) {
-      NcclInvitation invitation;
-      std::memcpy(&invitation, message.body().data(), sizeof(invitation));
-      other.out = make_nccl_link(*context_, invitation, true);
+      other.out = make_nccl_link(*context_, body_of<NcclInvitation>(message), true);
     } else if (message.head.kind == ControlHead::Kind::kSent) {
-      const auto found = other.queued.extract(number);
-      if (!found.empty()) found.mapped()->is_sent = true;
+      end_receive(member, number, message);
     } else {
       const auto found = other.announced.find(number);
       if (found == other.announced.end()) return false;  // the caller got an error
       if (message.head.bytes == kByNccl) {
         other.cleared.push_back(found->second);
+      } else if (message.head.bytes == kByIpc) {
+        send_by_ipc(member, *Outgoing(found->second), message);
       } else {
         send_through_host(member, *found->second);
       }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "boxing/comm/device_copy.h"
+#include "boxing/comm/ipc_messages.h"
 #include "boxing/comm/nccl_group.h"
 #include "boxing/comm/process_world.h"
 #include "core/storage.h"
@@ -31,12 +33,20 @@ struct DeviceSend {
   bool is_done = false;
 };
 
-// A receive of a message that comes by NCCL.
+// What a rank tells of itself with each message. It is sent as it is in memory.
+struct DeviceOffer {
+  NcclOffer nccl;
+  IpcOffer ipc;
+};
+
+// A receive of a message that comes by NCCL or IPC.
 struct DeviceReceive {
   CopyEnd data;
   int64_t bytes = 0;
   DevicePointPtr end = {};
-  bool is_sent = false;  // the sender has queued its part
+  bool is_sent = false;                          // the sender has queued its part
+  IpcHandle shown = {};                          // by IPC: the event of `data`
+  std::function<void()> receive_from_host = {};  // if the sender cannot use IPC
 
   bool is_done() const { return end != nullptr && is_sent; }
 };
@@ -51,6 +61,13 @@ struct DeviceReceive {
 // ranks that take part in it, and devices cannot wait for each other in a circle. The first message
 // of a direction connects the two (kLink). All this happens while any thread of the process is in a
 // function of the world, so a rank need not be in wait() for it.
+//
+// Between ranks that share a device it goes by IPC, with the same messages of the protocol:
+//   the receiver shows its memory, and an event after which it may be written (kClear);
+//   the sender queues the copy, and tells of an event at its end (kSent), or that CUDA does not
+//   open the receiver's handles.
+// Events are used again: that of the receiver with kSent, those of the sender when a later kClear
+// says how many of them were taken.
 //
 // Otherwise the sender copies the data to pinned host memory and sends it from there.
 class DeviceMessages {
@@ -69,15 +86,15 @@ class DeviceMessages {
   std::shared_ptr<DeviceSend> prepare(const void* source, int64_t bytes);
 
   // Numbers a message for `member`. Returns what the member must know of the rank.
-  NcclOffer announce(int64_t member, const std::shared_ptr<DeviceSend>& send);
+  DeviceOffer announce(int64_t member, const std::shared_ptr<DeviceSend>& send);
   // The caller does not wait for it any more. If NCCL may still read its memory, the world fails.
   void forget(int64_t member, const DeviceSend& send);
 
-  // Receives message `number` of a member by NCCL. False: the two ranks cannot.
-  bool receive(int64_t member, int64_t number, const NcclOffer& offer, DeviceReceive& receive);
+  // Receives message `number` of a member by NCCL or IPC. False: the two ranks cannot.
+  bool receive(int64_t member, int64_t number, const DeviceOffer& offer, DeviceReceive& receive);
   // Asks for message `number` through host memory.
   void ask_for_host(int64_t member, int64_t number);
-  // The same for a receive, whose memory NCCL may still write.
+  // The same for a receive, whose memory NCCL or the sender may still write.
   void forget(int64_t member, const DeviceReceive& receive);
 
   // Handles kLink, kClear and kSent.
@@ -102,6 +119,11 @@ class DeviceMessages {
     std::deque<Incoming> matched;  // the first one may be on its way
     bool is_receiving = false;
     std::map<int64_t, DeviceReceive*> queued;  // by number: the sender may not have queued its part
+    // By IPC.
+    std::deque<IpcHandle> copied;  // the ends of messages to the member that it may not have taken
+    int64_t num_reused = 0;        // of such ends
+    int64_t num_taken = 0;         // of the ends of messages from the member
+    bool is_unshared = false;      // the member cannot open the rank's handles
   };
 
   Peer& peer(int64_t member) { return peers_[static_cast<size_t>(member)]; }
@@ -111,9 +133,17 @@ class DeviceMessages {
   void tell(int64_t member, ControlHead::Kind kind, int64_t number, int64_t bytes,
             std::span<const std::byte> body = {});
   void send_through_host(int64_t member, DeviceSend& send);
+  bool receive_by_nccl(int64_t member, int64_t number, const NcclOffer& offer,
+                       DeviceReceive& receive);
+  bool receive_by_ipc(int64_t member, int64_t number, const IpcOffer& offer,
+                      DeviceReceive& receive);
+  void send_by_ipc(int64_t member, DeviceSend& send, const ControlMessage& clear);
+  // The sender has queued its part of a message, or cannot.
+  void end_receive(int64_t member, int64_t number, const ControlMessage& sent);
+  IpcMessages& ipc();
   bool advance_sends(int64_t member);
   bool advance_receives(int64_t member);
-  const NcclOffer& own_offer();
+  const DeviceOffer& own_offer();
   void fail(const std::string& reason);
   // Calls `work`; an exception fails the world.
   template <class Work>
@@ -124,7 +154,8 @@ class DeviceMessages {
   uint64_t group_;
   std::vector<int64_t> ranks_;
   std::vector<Peer> peers_;
-  std::optional<NcclOffer> own_offer_;
+  std::optional<DeviceOffer> own_offer_;
+  std::unique_ptr<IpcMessages> ipc_;  // null until it is needed
   // Buffers that queued sends read, and the bytes of all buffers.
   std::deque<std::pair<Ref<Storage>, DevicePointPtr>> leaving_;
   int64_t buffered_bytes_ = 0;

@@ -22,6 +22,7 @@ IpcMemory::~IpcMemory() {
   cuda::warn_if_failed(cudaStreamSynchronize(device_.compute_stream()), "cudaStreamSynchronize");
   cuda::warn_if_failed(cudaStreamSynchronize(device_.communication_stream()),
                        "cudaStreamSynchronize");
+  cuda::warn_if_failed(cudaStreamSynchronize(device_.copy_stream()), "cudaStreamSynchronize");
   for (const auto& [handle, begin] : opened_)
     cuda::warn_if_failed(cudaIpcCloseMemHandle(begin), "cudaIpcCloseMemHandle");
 }

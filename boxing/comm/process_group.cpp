@@ -20,7 +20,7 @@ struct ProcessGroup::Expected {
   Fingerprint what;
   std::unique_ptr<Bulk> bulk;
   bool is_received = false;
-  // On a device: where it comes from host memory if it does not come by NCCL.
+  // On a device: where it comes from host memory if it does not come by NCCL or IPC.
   DeviceReceive on_device;
   Ref<Storage> host;
 
@@ -83,7 +83,7 @@ bool is_on_device(const ControlMessage& message) {
 
 // The call that a message tells of; that of a device follows what its sender offers.
 std::string text_of(const ControlMessage& message) {
-  const auto body = message.body().subspan(is_on_device(message) ? sizeof(NcclOffer) : 0);
+  const auto body = message.body().subspan(is_on_device(message) ? sizeof(DeviceOffer) : 0);
   return {reinterpret_cast<const char*>(body.data()), body.size()};
 }
 
@@ -329,7 +329,7 @@ bool ProcessGroup::try_to_post(const Outgoing& message, const Fingerprint& what,
                    .tag = message.tag,
                    .bytes = message.bytes};
   if (message.on_device != nullptr) {
-    const NcclOffer offer = devices_.announce(message.peer, message.on_device);
+    const DeviceOffer offer = devices_.announce(message.peer, message.on_device);
     const std::string call = describe_call(what);
     head.step = static_cast<uint64_t>(message.on_device->number);
     head.bulk_tag = -message.on_device->bulk_tag;
@@ -440,13 +440,15 @@ void ProcessGroup::deliver(int64_t member, const ControlMessage& sent, Expected&
 void ProcessGroup::deliver_from_device(int64_t member, const ControlMessage& sent,
                                        Expected& expected) {
   const auto number = static_cast<int64_t>(sent.head.step);
-  NcclOffer offer;
+  DeviceOffer offer;
   std::memcpy(&offer, sent.body().data(), sizeof(offer));
-  if (expected.is_on_device() && devices_.receive(member, number, offer, expected.on_device))
-    return;
-  expected.bulk =
-      world_.receive(rank_of(member), -sent.head.bulk_tag, host_target(expected), expected.bytes);
-  devices_.ask_for_host(member, number);
+  const auto receive_from_host = [this, member, number, tag = -sent.head.bulk_tag, &expected] {
+    expected.bulk = world_.receive(rank_of(member), tag, host_target(expected), expected.bytes);
+    devices_.ask_for_host(member, number);
+  };
+  if (!expected.is_on_device()) return receive_from_host();
+  expected.on_device.receive_from_host = receive_from_host;
+  if (!devices_.receive(member, number, offer, expected.on_device)) receive_from_host();
 }
 
 std::byte* ProcessGroup::host_target(Expected& expected) const {

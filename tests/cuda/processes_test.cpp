@@ -75,9 +75,48 @@ TEST(CudaProcesses, SendMessagesWithoutNccl) {
   expect_lines(run_ranks_of("messages", {"CUDA_EMULATOR_MISSING=libnccl"}), "same, without NCCL");
 }
 
-TEST(CudaProcesses, OfOneDeviceSendMessagesWithoutNccl) {
-  expect_lines(run_ranks_of("messages_one_device", {"CUDA_EMULATOR_MISSING="}),
-               "same, without NCCL");
+TEST(CudaProcesses, OfOneDeviceSendMessagesByPointers) {
+  for (const std::string name : {"messages_one_device", "messages_by_pointers"}) {
+    SCOPED_TRACE(name);
+    expect_lines(run_ranks_of(name, {"CUDA_EMULATOR_MISSING=", "FLOW_CUDA_CACHE=1"}),
+                 "same, without NCCL, by pointers");
+  }
+}
+
+TEST(CudaProcesses, OfOneDevicePassEdgesOfPipelinesByPointers) {
+  expect_lines(
+      run_ranks_of("pipelines_by_pointers", {"CUDA_EMULATOR_MISSING=", "FLOW_CUDA_CACHE=1"}),
+      "same, without NCCL, by pointers");
+}
+
+// The second one shares no memory, the first one's handles are not opened.
+TEST(CudaProcesses, OfOneDeviceSendMessagesThroughHostMemoryWhereTheyCannotShare) {
+  for (const std::string why : {"CUDA_EMULATOR_IPC=0", "FLOW_CUDA_CACHE=0"}) {
+    const JobResult job = run_ranks_of("messages_one_device", {"CUDA_EMULATOR_MISSING=", why});
+    expect_lines(job, "same, without NCCL");
+    EXPECT_EQ(job.output.find("by pointers"), std::string::npos) << job.output;
+  }
+}
+
+TEST(CudaProcesses, NameARankThatIsKilledBeforeItsMessage) {
+  const JobResult job =
+      run_ranks_of("killed_in_message", {"CUDA_EMULATOR_MISSING=", "FLOW_CUDA_CACHE=1"});
+
+  EXPECT_EQ(job.exit_code, 72) << job.output;
+  EXPECT_NE(job.output.find("rank 1 was ended by signal 9"), std::string::npos) << job.output;
+  EXPECT_LT(job.seconds, 60);
+  expect_nothing_remains(job);
+}
+
+TEST(CudaProcesses, OfOneDeviceFindMessagesOfTheWrongSize) {
+  const JobResult job =
+      run_ranks_of("message_of_wrong_size", {"CUDA_EMULATOR_MISSING=", "FLOW_CUDA_CACHE=1"});
+
+  EXPECT_NE(job.exit_code, 0) << job.output;
+  for (const std::string bytes : {"120000", "119996"})
+    EXPECT_NE(job.output.find(bytes), std::string::npos) << job.output;
+  EXPECT_LT(job.seconds, 60);
+  expect_nothing_remains(job);
 }
 
 TEST(CudaProcesses, PassEdgesOfPipelinesByNccl) {
@@ -110,14 +149,15 @@ TEST(CudaProcesses, NameARankThatIsKilledDuringATransfer) {
 
 // Neither rank pairs with a message of another tag.
 TEST(CudaProcesses, NameTheMessageThatDoesNotCome) {
-  const JobResult job =
-      run_ranks_of("lost_message", {"CUDA_EMULATOR_MISSING=", "FLOW_TIMEOUT_S=2"});
+  for (const std::string name : {"lost_message", "lost_message_one_device"}) {
+    const JobResult job = run_ranks_of(name, {"CUDA_EMULATOR_MISSING=", "FLOW_TIMEOUT_S=2"});
 
-  EXPECT_NE(job.exit_code, 0) << job.output;
-  EXPECT_NE(job.output.find("received nothing for 2 s"), std::string::npos) << job.output;
-  EXPECT_NE(job.output.find("comm::"), std::string::npos) << job.output;
-  EXPECT_LT(job.seconds, 60);
-  expect_nothing_remains(job);
+    EXPECT_NE(job.exit_code, 0) << job.output;
+    EXPECT_NE(job.output.find("received nothing for 2 s"), std::string::npos) << job.output;
+    EXPECT_NE(job.output.find("comm::"), std::string::npos) << job.output;
+    EXPECT_LT(job.seconds, 60);
+    expect_nothing_remains(job);
+  }
 }
 
 TEST(CudaProcesses, EndWhenNcclFailsInAMessage) {

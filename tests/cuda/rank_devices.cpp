@@ -1,11 +1,13 @@
 // What ranks of emulated devices pass to each other, next to the same in host memory:
 // rank_devices CASE. Rank 0 prints "rank 0: same, with NCCL" or what differs.
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -201,6 +203,11 @@ void mix_host_and_devices(Checks& checks, int64_t size) {
   }
 }
 
+void exchange_once() {
+  Checks checks;
+  exchange(checks, kLarge);
+}
+
 bool run_messages() {
   Checks checks;
   for (const int64_t size : {kSmall, kLarge}) {
@@ -221,6 +228,46 @@ bool run_messages() {
 bool run_messages_on_one_device() {
   flow::cuda::set_device(0);
   return run_messages();
+}
+
+// Many messages are on their way at once, in both directions, so events are used again.
+void send_many(Checks& checks, int64_t size) {
+  for (int round = 0; round < 5; ++round) {
+    std::vector<Tensor> received;
+    std::vector<comm::Work> works;
+    for (int i = 0; i < 3 * (5 - round); ++i) {
+      const Tensor x = filled(size, static_cast<double>(100 * me() + i));
+      received.push_back(filled(size, -1));
+      works.push_back(comm::irecv(received.back(), 1 - me(), {.tag = i % 2}));
+      works.push_back(comm::isend(x, 1 - me(), {.tag = i % 2}));
+    }
+    for (comm::Work& work : works)
+      work.wait();
+    for (size_t i = 0; i < received.size(); ++i) {
+      const auto expected = static_cast<double>(100 * (1 - me())) + static_cast<double>(i);
+      checks.expect(has(received[i], expected), flow::str("message ", i));
+    }
+  }
+}
+
+// The data of messages is never in host memory.
+bool run_messages_by_pointers() {
+  flow::cuda::set_device(0);
+  Checks checks;
+  for (const int64_t size : {kSmall, kLarge}) {
+    const Tensor x = filled(size, static_cast<double>(me()) + 1);
+    const Tensor received = filled(size, 0);
+    comm::barrier();
+    const int64_t before = cuda_emulator::num_host_bytes();
+    comm::Work receiving = comm::irecv(received, 1 - me());
+    comm::send(x, 1 - me());
+    receiving.wait();
+    comm::barrier();
+    checks.expect(cuda_emulator::num_host_bytes() == before, "host memory");
+    checks.expect(has(received, static_cast<double>(2 - me())), "values");
+    send_many(checks, size);
+  }
+  return checks.report();
 }
 
 bool run_pipeline() {
@@ -302,11 +349,109 @@ bool run_killed_in_transfer() {
   return report({});
 }
 
+struct Pipeline {
+  int64_t width = 4;
+  int64_t micro_batches = 1;
+  flow::pipeline::ScheduleRule schedule = flow::pipeline::one_f_one_b();
+};
+
+struct TrainPipeline : flow::nn::Graph<TrainPipeline> {
+  flow::StageList model;
+
+  TrainPipeline(const flow::StageList& m, flow::optim::Optimizer& optimizer, const Pipeline& how)
+      : model(m) {
+    add_optimizer(optimizer);
+    config().set_micro_batches(how.micro_batches).set_schedule(how.schedule);
+  }
+
+  Tensor build(const Tensor& x, const Tensor& weights) {
+    const Tensor loss = flow::sum(flow::square(model(x)) * weights);
+    loss.backward();
+    return loss;
+  }
+};
+
+// The weights of the rank's stage after a training, and the most bytes that a later step has moved
+// between host memory and the device.
+std::pair<std::vector<double>, int64_t> train_pipeline(const char* where, const Pipeline& how) {
+  namespace nn = flow::nn;
+  static int64_t width;
+  width = how.width;
+  flow::manual_seed(3);
+  flow::StageList model(2, [] { return nn::Sequential(nn::Linear(width, width), nn::Tanh()); });
+  model.to(where);
+  const flow::Placement first(where, {0}), last(where, {1});
+  model.place({first, last});
+  flow::optim::SGD sgd(model.parameters(), {.lr = 0.01});
+  TrainPipeline graph(model, sgd, how);
+  int64_t most_bytes = 0;
+  for (int step = 0; step < 4; ++step) {
+    const Tensor x = flow::rand({16, width}, {.placement = first, .sbp = sbp::broadcast});
+    const Tensor weights = flow::rand({16, width}, {.placement = last, .sbp = sbp::broadcast});
+    comm::barrier();
+    const int64_t before = cuda_emulator::num_host_bytes();
+    static_cast<void>(graph(x, weights));
+    if (step > 0) most_bytes = std::max(most_bytes, cuda_emulator::num_host_bytes() - before);
+  }
+  std::vector<double> all;
+  for (const Tensor& weight : model.parameters()) {
+    if (!weight.placement().contains(me())) continue;
+    const std::vector<double> own = values(weight.detach().to_local());
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return {all, most_bytes};
+}
+
+// Edges of random pipelines between processes of one device never pass through host memory.
+bool run_pipelines_by_pointers() {
+  flow::cuda::set_device(0);
+  Checks checks;
+  std::mt19937 random(5);
+  const auto below = [&](uint32_t limit) { return static_cast<int64_t>(random() % limit); };
+  for (int i = 0; i < 6; ++i) {
+    const std::vector<flow::pipeline::ScheduleRule> rules = {
+        flow::pipeline::gpipe(), flow::pipeline::one_f_one_b(), flow::pipeline::zb_h1()};
+    const Pipeline how{.width = 40 + below(20),
+                       .micro_batches = int64_t{1} << below(4),
+                       .schedule = rules[static_cast<size_t>(below(3))]};
+    const auto [weights, host_bytes] = train_pipeline("cuda", how);
+    const std::vector<double> expected = train_pipeline("cpu", how).first;
+    checks.expect(host_bytes < 16 * 40 * 4, flow::str(host_bytes, " bytes through host memory"));
+    for (size_t k = 0; k < expected.size(); ++k)
+      checks.expect(std::abs(weights[k] - expected[k]) <= 1e-4, flow::str("pipeline ", i));
+  }
+  return checks.report();
+}
+
+// Rank 1 ends while rank 0 waits for a message of it.
+bool run_killed_in_message() {
+  flow::cuda::set_device(0);
+  exchange_once();
+  comm::barrier();
+  if (me() == 1) raise(SIGKILL);
+  comm::recv(filled(kLarge, 1), 1);
+  return report({});
+}
+
+bool run_message_of_wrong_size() {
+  flow::cuda::set_device(0);
+  exchange_once();
+  if (me() == 0) comm::send(filled(kLarge, 1), 1);
+  if (me() == 1) comm::recv(filled(kLarge - 1, 1), 0);
+  return report({});
+}
+
 // Rank 1 never receives.
 bool run_lost_message() {
   if (me() == 0) comm::send(filled(kLarge, 1), 1, {.tag = 3});
   if (me() == 1) comm::recv(filled(kLarge, 1), 0, {.tag = 4});
   return report({});
+}
+
+bool run_lost_message_on_one_device() {
+  flow::cuda::set_device(0);
+  exchange_once();
+  return run_lost_message();
 }
 
 // NCCL fails on rank 0, which sends.
@@ -340,6 +485,11 @@ int main(int argc, char** argv) {
       {"messages", run_messages},
       {"messages_one_device", run_messages_on_one_device},
       {"pipeline", run_pipeline},
+      {"messages_by_pointers", run_messages_by_pointers},
+      {"pipelines_by_pointers", run_pipelines_by_pointers},
+      {"killed_in_message", run_killed_in_message},
+      {"message_of_wrong_size", run_message_of_wrong_size},
+      {"lost_message_one_device", run_lost_message_on_one_device},
       {"transfers", train_with_transfers},
       {"transfers_one_device", train_with_transfers_on_one_device},
       {"killed_in_transfer", run_killed_in_transfer},

@@ -48,6 +48,9 @@ int64_t num_launches();
 // event, a wait for one, or a graph.
 int64_t num_queued();
 
+// Bytes that copies between host memory and devices have moved since the start of the process.
+int64_t num_host_bytes();
+
 // How much of the work that was queued on a stream has begun: kernels, copies, events, waits for
 // events, and graphs.
 int64_t num_run(const EmulatedStream* stream);

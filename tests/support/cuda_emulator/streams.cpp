@@ -24,6 +24,7 @@ constexpr size_t kLongest = 256;
 
 std::atomic<int64_t> launches = 0;
 std::atomic<int64_t> queued = 0;
+std::atomic<int64_t> host_bytes = 0;
 
 // Null: the file cannot be mapped. It stays mapped, because queued work uses it.
 SharedMarks* shared_marks(int file) {
@@ -152,6 +153,10 @@ int64_t num_launches() {
 int64_t num_run(const EmulatedStream* stream) {
   const std::lock_guard lock(device_mutex());
   return stream->num_run;
+}
+
+int64_t num_host_bytes() {
+  return host_bytes;
 }
 
 int64_t num_queued() {
@@ -314,6 +319,8 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cuda
   const cuda_emulator::DeviceSet devices = cuda_emulator::devices_of(target, source);
   const bool is_read_now = !is_device_memory(source) && !is_pinned_memory(source);
   const bool waits = !is_device_memory(target) && !is_pinned_memory(target);
+  if (!is_device_memory(target) || !is_device_memory(source))
+    cuda_emulator::host_bytes += static_cast<int64_t>(bytes);
   if (is_read_now || waits) {
     if (const cudaError_t refused = refuse_captured(stream); refused != cudaSuccess) return refused;
   }

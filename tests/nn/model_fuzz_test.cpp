@@ -120,7 +120,8 @@ const std::vector<Kind>& kinds() {
        },
        false, true},
       {"products of columns",
-       [](const Tensor& x, A&) { return x + 0.05 * matmul(x, matmul(x.t(), x)); }, false, true},
+       [](const Tensor& x, A&) { return x + tanh(0.05 * matmul(x, matmul(x.t(), x))); }, false,
+       true},
       {"attention of heads",
        [](const Tensor& x, A&) {
          const Tensor heads = x.reshape({x.size(0), 2, 3}).transpose(0, 1);

@@ -188,7 +188,7 @@ TEST(GradientBuckets, AreFilledFromTheLastParameterAndTheFirstIsSmall) {
   }
   parameters.emplace_back("fixed", zeros({10}));
 
-  const auto buckets = nn::parallel::GradientBuckets::make(parameters, 2);
+  const auto buckets = nn::parallel::GradientBuckets::make(parameters, 2, Site::here());
 
   EXPECT_EQ(buckets->bucket_sizes(), (std::vector<size_t>{1, 2, 1, 1}));
 }
@@ -198,8 +198,9 @@ TEST(GradientBuckets, GlobalParametersAreRefused) {
     const Placement both("cpu", {0, 1});
     const nn::NamedTensors parameters = {
         {"w", ones({2}, {.placement = both, .sbp = sbp::broadcast, .requires_grad = true})}};
-    EXPECT_THROW(nn::parallel::GradientBuckets::make(parameters, 25), InvalidArgument);
-    EXPECT_THROW(nn::parallel::GradientBuckets::make({}, 0), InvalidArgument);
+    EXPECT_THROW(nn::parallel::GradientBuckets::make(parameters, 25, Site::here()),
+                 InvalidArgument);
+    EXPECT_THROW(nn::parallel::GradientBuckets::make({}, 0, Site::here()), InvalidArgument);
   });
 }
 

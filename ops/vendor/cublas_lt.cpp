@@ -1,7 +1,9 @@
 #include "ops/vendor/cublas_lt.h"
 
 #include <array>
+#include <compare>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -167,9 +169,34 @@ void set_epilogue(cublasLtMatmulDesc_t desc, const DeviceGemm& gemm, const Devic
   if (has_bias) set_desc(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type);
 }
 
+// Algorithms differ in the alignment they need; views may start at any element.
+struct Alignments {
+  uint32_t matrices = 0;
+  uint32_t epilogue = 0;  // of its vectors and aux, exactly, as searches take it from the addresses
+
+  Alignments(const DeviceGemm& gemm, const DeviceGemmData& data)
+      : matrices(common_alignment({data.a, data.b, data.c})),
+        epilogue(common_alignment({data.bias, data.sums, data.aux})) {
+    if (matrices < kBest) matrices = static_cast<uint32_t>(dtype_size(gemm.dtype));
+  }
+
+  friend auto operator<=>(const Alignments& a, const Alignments& b) = default;
+
+ private:
+  static constexpr uint32_t kBest = 16;
+
+  // The largest power of two up to kBest that divides all addresses.
+  static uint32_t common_alignment(std::initializer_list<const void*> addresses) {
+    uintptr_t bits = kBest;
+    for (const void* address : addresses)
+      bits |= reinterpret_cast<uintptr_t>(address);
+    return static_cast<uint32_t>(bits & (~bits + 1));
+  }
+};
+
 // The addresses of `data` are as aligned as those of later calls.
 void prepare(cublasLtHandle_t handle, const DeviceGemm& gemm, const DeviceGemmData& data,
-             uint32_t alignment, Prepared& prepared) {
+             const Alignments& alignments, Prepared& prepared) {
   const cudaDataType_t type = cublas_type(gemm.dtype);
   const cudaDataType_t scale = gemm.dtype == DType::kFloat64 ? CUDA_R_64F : CUDA_R_32F;
   check_cublas(library().desc_create(&prepared.desc, cublas_sums(gemm.dtype), scale),
@@ -196,7 +223,8 @@ void prepare(cublasLtHandle_t handle, const DeviceGemm& gemm, const DeviceGemmDa
   for (const auto attribute :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-    check_cublas(library().preference_set(preference, attribute, &alignment, sizeof(alignment)),
+    check_cublas(library().preference_set(preference, attribute, &alignments.matrices,
+                                          sizeof(alignments.matrices)),
                  "cublasLtMatmulPreferenceSetAttribute");
   }
   constexpr int kMostAlgorithms = 8;
@@ -225,14 +253,15 @@ class GemmCache {
 
   cublasLtHandle_t handle() const { return handle_; }
 
-  Prepared& find(const DeviceGemm& gemm, const DeviceGemmData& data, uint32_t alignment) {
+  Prepared& find(const DeviceGemm& gemm, const DeviceGemmData& data) {
+    const Alignments alignments(gemm, data);
     const Key key(gemm.dtype, gemm.m, gemm.n, gemm.k, gemm.batch, gemm.a_transposed,
                   gemm.b_transposed, gemm.a_leading, gemm.b_leading, gemm.a_step, gemm.b_step,
-                  gemm.epilogue, alignment);
+                  gemm.epilogue, alignments);
     const auto known = prepared_.find(key);
     if (known != prepared_.end()) return *known->second;
     auto made = std::make_unique<Prepared>();
-    prepare(handle_, gemm, data, alignment, *made);
+    prepare(handle_, gemm, data, alignments, *made);
     return *prepared_.emplace(key, std::move(made)).first->second;
   }
 
@@ -240,22 +269,10 @@ class GemmCache {
 
  private:
   using Key = std::tuple<DType, int64_t, int64_t, int64_t, int64_t, bool, bool, int64_t, int64_t,
-                         int64_t, int64_t, GemmEpilogue, uint32_t>;
+                         int64_t, int64_t, GemmEpilogue, Alignments>;
   cublasLtHandle_t handle_ = nullptr;
   std::map<Key, std::unique_ptr<Prepared>> prepared_;
 };
-
-// Algorithms differ in the alignment they need; views may start at any element.
-uint32_t alignment_of(const DeviceGemm& gemm, const DeviceGemmData& data) {
-  constexpr uintptr_t kBest = 16;
-  uintptr_t bits = 0;
-  for (const void* address :
-       {data.a, data.b, data.bias, static_cast<const void*>(data.sums),
-        static_cast<const void*>(data.aux), static_cast<const void*>(data.c)}) {
-    bits |= reinterpret_cast<uintptr_t>(address);
-  }
-  return static_cast<uint32_t>(bits % kBest == 0 ? kBest : dtype_size(gemm.dtype));
-}
 
 }  // namespace
 
@@ -263,7 +280,7 @@ bool run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const Dev
   const cudaStream_t stream = cuda::stream_of(ctx);  // makes the rank's device current
   auto& cache = ctx.rank.slot<GemmCache>();
   const std::lock_guard lock(cache.mutex);
-  Prepared& prepared = cache.find(gemm, data, alignment_of(gemm, data));
+  Prepared& prepared = cache.find(gemm, data);
   if (prepared.algorithms.empty()) return false;
   set_addresses(prepared.desc, gemm, data);
   const Ref<Storage> workspace = ctx.scratch(kGemmWorkspaceBytes);

@@ -122,6 +122,20 @@ TEST_F(CudaProducts, OfOtherLayoutsComeFromCublasToo) {
   EXPECT_EQ(library_calls().products - before.products, 3);
 }
 
+// What is prepared for an aligned bias is not used for another one.
+TEST_F(CudaProducts, BiasesMayStartAtAnyElement) {
+  cuda_emulator::refuse_algorithms(0);
+  const Tensor x = randn({9, 40}), w = randn({48, 40}), biases = randn({64});
+  const Tensor x_there = x.to("cuda"), w_there = w.to("cuda"), biases_there = biases.to("cuda");
+  const LibraryCalls before = library_calls();
+  for (const int64_t begin : {0, 1, 2, 4}) {
+    const Tensor y = linear(x_there, w_there, biases_there.narrow(0, begin, 48));
+    EXPECT_LT(largest_difference(y, linear(x, w, biases.narrow(0, begin, 48))), 1e-5) << begin;
+  }
+  EXPECT_EQ(library_calls().lt_products - before.lt_products, 4);
+  EXPECT_EQ(library_calls().mistakes, before.mistakes);
+}
+
 TEST_F(CudaProducts, LeaveNoObjectsBehind) {
   const int64_t before = cuda_emulator::live_library_objects();
   run_ranks(2, [] {

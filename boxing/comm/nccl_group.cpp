@@ -143,6 +143,12 @@ class Connection {
     return comm_ == nullptr;
   }
 
+  // Whether another member has ended or was aborted.
+  bool has_lost_member() {
+    const std::lock_guard lock(mutex_);
+    return result_ == ncclRemoteError;
+  }
+
   // Asks NCCL for the state of the last call.
   bool is_in_progress() {
     const std::lock_guard lock(mutex_);
@@ -236,7 +242,8 @@ class Group final : public NcclGroup {
     while (connection_.is_in_progress())
       std::this_thread::yield();
     if (connection_.is_connected()) return;
-    if (connection_.is_aborted()) group_.barrier(what);  // throws what the world failed with
+    // Throws what the world fails with. NCCL may notice before this rank that another one does.
+    if (connection_.is_aborted() || connection_.has_lost_member()) group_.barrier(what);
     throw DistributedError(
         str("[", what.op, "] NCCL failed: ", connection_.reason(), "; NCCL_DEBUG=WARN prints more"),
         what.site);

@@ -420,6 +420,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 
 const char* ncclGetErrorString(ncclResult_t result) {
   if (result == ncclSuccess) return "no error";
+  if (result == ncclRemoteError) return "remote process exited";
   return result == ncclSystemError ? "system error" : "invalid usage";
 }
 

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
@@ -332,6 +335,30 @@ TEST_F(CudaTransfers, TakeNoMemoryBetweenRanksOfADevice) {
       EXPECT_EQ(num_bytes(), 0) << layout.name;
     });
   }
+}
+
+// A plan that is not valid would be compiled and written again.
+TEST_F(CudaTransfers, AreSavedInPlans) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / str("flow_transfers_", getpid());
+  setenv("FLOW_PLAN_CACHE", folder.c_str(), 1);
+  std::vector<Training> runs(2);
+  std::vector<fs::file_time_type> written;
+  for (Training& run : runs) {
+    run_ranks(2, [&] {
+      cuda::set_device(0);
+      Training own = train(kLayouts[0], "cuda", {.overlap = kOverlapsAll});
+      if (env::rank() == 0) run = std::move(own);
+    });
+    for (const auto& file : fs::directory_iterator(folder))
+      written.push_back(fs::last_write_time(file));
+  }
+  unsetenv("FLOW_PLAN_CACHE");
+  fs::remove_all(folder);
+  EXPECT_GE(runs[0].num_in_background, 2);
+  EXPECT_EQ(runs[1].trained, runs[0].trained);
+  ASSERT_EQ(written.size(), 2U);
+  EXPECT_EQ(written[1], written[0]);
 }
 
 // NCCL fails on rank 1 in a transfer; rank 0 would wait forever.

@@ -28,9 +28,9 @@ constexpr bool is_written(size_t input) {
   return (Step::kMutates >> input & 1U) != 0;
 }
 
-// The position in each tensor where a stretch of the loop begins. Operand i + 1 of the loop is
-// input i. Outputs have the strides of their inputs. In the flat case the compiler knows that the
-// stride is 1.
+// The position in each tensor where a stretch of the loop begins. Operand i of the loop is input i.
+// Outputs have the strides of their inputs. In the flat case the compiler knows that the stride is
+// 1.
 template <class Step, class T, bool kIsFlat>
 struct Stretch {
   const KernelContext& ctx;
@@ -40,9 +40,9 @@ struct Stretch {
   template <size_t kInput>
   Slot<T> slot() const {
     constexpr uint32_t kWrittenBefore = Step::kMutates & ((1U << kInput) - 1);
-    const int64_t offset = offsets[kInput + 1];
+    const int64_t offset = offsets[kInput];
     Slot<T> slot{ctx.in(kInput).as<T>() + offset, nullptr,
-                 kIsFlat ? 1 : state.inner_stride()[kInput + 1]};
+                 kIsFlat ? 1 : state.inner_stride()[kInput]};
     if constexpr (is_written<Step>(kInput))
       slot.out = ctx.out(std::popcount(kWrittenBefore)).as<T>() + offset;
     return slot;
@@ -114,7 +114,7 @@ template <class Step>
 KernelChoice select_update(const KernelQuery& query) {
   KernelChoice choice;
   dispatch_floating(query.output(0).dtype, [&]<class T>() { choice.fn = run_update<Step, T>; });
-  choice.state = share_loop_nest(query.output(0), query.inputs.first(Step::kTensors));
+  choice.state = share_loop_nest(query.input(0), query.inputs.subspan(1, Step::kTensors - 1));
   return choice;
 }
 

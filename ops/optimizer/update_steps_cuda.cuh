@@ -104,9 +104,9 @@ struct UpdateWork {
   }
 };
 
-// Operand 0 of the loop is the output, operand i + 1 is input i.
+// Operand i of the loop is input i.
 template <class Step, class T>
-__global__ void update_strided(DeviceLoop<1 + Step::kTensors> loop, Step step,
+__global__ void update_strided(DeviceLoop<Step::kTensors> loop, Step step,
                                UpdateTensors<Step, T> tensors) {
   using C = DeviceCompute<T>;
   const auto numbers = numbers_of<Step, C>(step);
@@ -115,12 +115,12 @@ __global__ void update_strided(DeviceLoop<1 + Step::kTensors> loop, Step step,
     C values[Step::kTensors];
     FLOW_UNROLL
     for (int k = 0; k < Step::kTensors; ++k)
-      values[k] = widen(tensors.in[k][offsets.at[k + 1]]);
+      values[k] = widen(tensors.in[k][offsets.at[k]]);
     step.run(numbers, values);
     FLOW_UNROLL
     for (int k = 0; k < Step::kTensors; ++k) {
       if (tensors.writes(k))
-        tensors.out[tensors.output_of(k)][offsets.at[k + 1]] = narrow<T>(values[k]);
+        tensors.out[tensors.output_of(k)][offsets.at[k]] = narrow<T>(values[k]);
     }
   }
 }
@@ -129,7 +129,7 @@ template <class Step, class T>
 void run_update(const KernelContext& ctx) {
   const auto& state = ctx.state_as<LoopNest>();
   if (state.is_flat()) return join_or_launch(ctx, UpdateWork<Step, T>(ctx));
-  const auto loop = device_loop<1 + Step::kTensors>(state);
+  const auto loop = device_loop<Step::kTensors>(state);
   cuda::launch(update_strided<Step, T>, cuda::blocks_for(loop.numel), cuda::kBlockThreads, 0,
                cuda::stream_of(ctx), loop, Step(ctx), UpdateTensors<Step, T>(ctx));
 }
@@ -138,7 +138,7 @@ template <class Step>
 KernelChoice select_update(const KernelQuery& query) {
   KernelChoice choice;
   dispatch_floating(query.output(0).dtype, [&]<class T>() { choice.fn = run_update<Step, T>; });
-  choice.state = share_loop_nest(query.output(0), query.inputs.first(Step::kTensors));
+  choice.state = share_loop_nest(query.input(0), query.inputs.subspan(1, Step::kTensors - 1));
   return choice;
 }
 

@@ -13,12 +13,21 @@ const OpDef kSgdMomentumUpdate =
     update_row<kSgdMomentumTensors, SgdAttrs>("sgd_momentum_update", 2, 0b101);
 const OpDef kAdamUpdate = update_row<kAdamTensors, AdamAttrs>("adam_update", 3, 0b1101);
 const OpDef kAmsgradUpdate = update_row<kAmsgradTensors, AdamAttrs>("amsgrad_update", 3, 0b11101);
+const OpDef kSgdMasterUpdate =
+    master_update_row<kSgdTensors, SgdAttrs>("sgd_master_update", 1, 0b01);
+const OpDef kSgdMomentumMasterUpdate =
+    master_update_row<kSgdMomentumTensors, SgdAttrs>("sgd_momentum_master_update", 2, 0b101);
+const OpDef kAdamMasterUpdate =
+    master_update_row<kAdamTensors, AdamAttrs>("adam_master_update", 3, 0b1101);
+const OpDef kAmsgradMasterUpdate =
+    master_update_row<kAmsgradTensors, AdamAttrs>("amsgrad_master_update", 3, 0b11101);
 
 void register_update(OpTable& table) {
-  table.add(kSgdUpdate);
-  table.add(kSgdMomentumUpdate);
-  table.add(kAdamUpdate);
-  table.add(kAmsgradUpdate);
+  for (const OpDef* op :
+       {&kSgdUpdate, &kSgdMomentumUpdate, &kAdamUpdate, &kAmsgradUpdate, &kSgdMasterUpdate,
+        &kSgdMomentumMasterUpdate, &kAdamMasterUpdate, &kAmsgradMasterUpdate}) {
+    table.add(*op);
+  }
 }
 
 }  // namespace ops
@@ -51,12 +60,23 @@ void run_adam(const TensorArg& param, const TensorArg& grad, const TensorArg& ex
       .maximize = options.maximize,
       .step = options.step,
   };
-  if (options.max_exp_avg_sq.defined()) {
-    dispatch_multi<4>(
-        ops::kAmsgradUpdate,
-        {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor(),
-         &options.max_exp_avg_sq, &options.lr_tensor, &options.step_tensor, &options.beta1_tensor},
+  const Tensor &master = options.master, &largest = options.max_exp_avg_sq;
+  if (master.defined() && largest.defined()) {
+    dispatch_multi<5>(
+        ops::kAmsgradMasterUpdate,
+        {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor(), &largest,
+         &master, &options.lr_tensor, &options.step_tensor, &options.beta1_tensor},
         attrs, site);
+  } else if (master.defined()) {
+    dispatch_multi<4>(ops::kAdamMasterUpdate,
+                      {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor(),
+                       &master, &options.lr_tensor, &options.step_tensor, &options.beta1_tensor},
+                      attrs, site);
+  } else if (largest.defined()) {
+    dispatch_multi<4>(ops::kAmsgradUpdate,
+                      {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor(),
+                       &largest, &options.lr_tensor, &options.step_tensor, &options.beta1_tensor},
+                      attrs, site);
   } else {
     dispatch_multi<3>(ops::kAdamUpdate,
                       {&param.tensor(), &grad.tensor(), &exp_avg.tensor(), &exp_avg_sq.tensor(),
@@ -78,7 +98,17 @@ void sgd_update(const TensorArg& param, const TensorArg& grad, const TensorArg& 
       .maximize = options.maximize,
       .is_first = options.is_first,
   };
-  if (momentum_buffer.defined()) {
+  const Tensor& master = options.master;
+  if (master.defined() && momentum_buffer.defined()) {
+    dispatch_multi<3>(ops::kSgdMomentumMasterUpdate,
+                      {&param.tensor(), &grad.tensor(), &momentum_buffer.tensor(), &master,
+                       &options.lr_tensor, &options.momentum_tensor},
+                      attrs, param.site());
+  } else if (master.defined()) {
+    dispatch_multi<2>(ops::kSgdMasterUpdate,
+                      {&param.tensor(), &grad.tensor(), &master, &options.lr_tensor}, attrs,
+                      param.site());
+  } else if (momentum_buffer.defined()) {
     dispatch_multi<2>(ops::kSgdMomentumUpdate,
                       {&param.tensor(), &grad.tensor(), &momentum_buffer.tensor(),
                        &options.lr_tensor, &options.momentum_tensor},

@@ -1,10 +1,16 @@
 // Optimizer steps: one pass over a parameter and its state, which are all written in place. Call
 // them without recording (NoGradGuard). Formulas and names are PyTorch's.
 //
-// All tensors have one shape, dtype and layout; 16-bit ones are computed in float32. The learning
-// rate, the number of the step and the momentum (or beta1) may be given as tensors without dims, so
-// that a compiled step can take new values. If these are undefined, the numbers of the options are
-// used.
+// All tensors have one shape, dtype and layout; 16-bit ones are computed in float32. A 16-bit
+// parameter may have a float32 copy, its `master` (Micikevicius et al. 2018): then the state is
+// float32 too, the update is that of the master with the widened gradient, and the parameter
+// becomes the master, rounded to nearest even. Where the parameter is not the rounded master before
+// the update, the parameter was written since or the master is new, and the master starts at the
+// parameter.
+//
+// The learning rate, the number of the step and the momentum (or beta1) may be given as tensors
+// without dims, so that a compiled step can take new values. If these are undefined, the numbers of
+// the options are used.
 #pragma once
 
 #include "core/tensor.h"
@@ -19,6 +25,7 @@ struct SgdUpdateOptions {
   bool nesterov = false;
   bool maximize = false;
   bool is_first = false;  // the momentum buffer holds nothing yet: it becomes the gradient
+  Tensor master = {};
   Tensor lr_tensor = {};
   Tensor momentum_tensor = {};
 };
@@ -39,6 +46,7 @@ struct AdamUpdateOptions {
   bool maximize = false;
   int64_t step = 1;            // counts from 1
   Tensor max_exp_avg_sq = {};  // given: AMSGrad (Reddi et al. 2018)
+  Tensor master = {};
   Tensor lr_tensor = {};
   Tensor step_tensor = {};
   Tensor beta1_tensor = {};

@@ -12,6 +12,10 @@ void register_update_cuda(KernelTable& table) {
   add_update<SgdMomentumStep>(table, kSgdMomentumUpdate);
   add_update<AdamStep<false>>(table, kAdamUpdate);
   add_update<AdamStep<true>>(table, kAmsgradUpdate);
+  add_update<WithMaster<SgdStep>>(table, kSgdMasterUpdate);
+  add_update<WithMaster<SgdMomentumStep>>(table, kSgdMomentumMasterUpdate);
+  add_update<WithMaster<AdamStep<false>>>(table, kAdamMasterUpdate);
+  add_update<WithMaster<AdamStep<true>>>(table, kAmsgradMasterUpdate);
 }
 
 }  // namespace flow::ops

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ops/elementwise/elementwise_loops.h"
+#include "ops/optimizer/update_steps.h"
 
 #include "ops/kernel/isa_begin.h"
 
@@ -18,6 +19,7 @@
 // only read.
 template <class T>
 struct Slot {
+  using Element = T;
   const T* in;
   T* out;
   int64_t stride;
@@ -38,16 +40,27 @@ struct Stretch {
   const LoopNest::Offsets& offsets;
 
   template <size_t kInput>
-  Slot<T> slot() const {
+  auto slot() const {
+    using Own = UpdateElement<Step, T, kInput>;
     constexpr uint32_t kWrittenBefore = Step::kMutates & ((1U << kInput) - 1);
     const int64_t offset = offsets[kInput];
-    Slot<T> slot{ctx.in(kInput).as<T>() + offset, nullptr,
-                 kIsFlat ? 1 : state.inner_stride()[kInput]};
+    Slot<Own> slot{ctx.in(kInput).as<Own>() + offset, nullptr,
+                   kIsFlat ? 1 : state.inner_stride()[kInput]};
     if constexpr (is_written<Step>(kInput))
-      slot.out = ctx.out(std::popcount(kWrittenBefore)).as<T>() + offset;
+      slot.out = ctx.out(std::popcount(kWrittenBefore)).as<Own>() + offset;
     return slot;
   }
 };
+
+// Updates one element. v[i] is of input i.
+template <class T, class Step, class Numbers>
+void run_step(const Step& step, const Numbers& numbers, Compute<T>* v) {
+  if constexpr (kHasMaster<Step>) {
+    step.run(numbers, v, [](float x) { return static_cast<float>(T(x)); });
+  } else {
+    step.run(numbers, v);
+  }
+}
 
 // The step and its numbers are copies, so the compiler knows that no store changes them.
 template <class Step, class T, class Numbers, size_t... kInput, class... Slots>
@@ -56,9 +69,10 @@ void run_slots(const Step step, const Numbers numbers, int64_t n,
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
     Compute<T> v[] = {static_cast<Compute<T>>(slots.in[i * slots.stride])...};
-    step.run(numbers, v);
-    ((is_written<Step>(kInput) ? void(slots.out[i * slots.stride] = static_cast<T>(v[kInput]))
-                               : void()),
+    run_step<T>(step, numbers, v);
+    ((is_written<Step>(kInput)
+          ? void(slots.out[i * slots.stride] = static_cast<typename Slots::Element>(v[kInput]))
+          : void()),
      ...);
   }
 }
@@ -113,7 +127,9 @@ void run_update(const KernelContext& ctx) {
 template <class Step>
 KernelChoice select_update(const KernelQuery& query) {
   KernelChoice choice;
-  dispatch_floating(query.output(0).dtype, [&]<class T>() { choice.fn = run_update<Step, T>; });
+  dispatch_floating(query.output(0).dtype, [&]<class T>() {
+    if constexpr (kIsHalf<T> || !kHasMaster<Step>) choice.fn = run_update<Step, T>;
+  });
   choice.state = share_loop_nest(query.input(0), query.inputs.subspan(1, Step::kTensors - 1));
   return choice;
 }

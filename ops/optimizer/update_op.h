@@ -128,6 +128,10 @@ extern const OpDef kSgdMomentumUpdate;
 extern const OpDef kAdamUpdate;
 // (param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, [lr], [step], [beta1]) -> all but grad
 extern const OpDef kAmsgradUpdate;
+// The same with a float32 `master` of the 16-bit parameter after the other tensors, which it is
+// written with.
+extern const OpDef kSgdMasterUpdate, kSgdMomentumMasterUpdate, kAdamMasterUpdate,
+    kAmsgradMasterUpdate;
 
 // (param, grad, exp_avg, exp_inf, [lr], [step], [beta1]) -> param, exp_avg, exp_inf
 extern const OpDef kAdamaxUpdate;

@@ -3,22 +3,40 @@
 //   struct Step {
 //     static constexpr int kTensors;        // inputs of the parameter's shape; numbers follow
 //     static constexpr uint32_t kMutates;   // bit i: input i is written
-//     explicit Step(const KernelContext& ctx);
-//     template <class C> struct Numbers;    // what numbers<C>() makes, once a thread
+//     explicit Step(const KernelContext& ctx);  // those of SGD and Adam take the first number's
+//     input template <class C> struct Numbers;    // what numbers<C>() makes, once a thread
 //     template <class C> Numbers<C> numbers() const;
 //     template <class C> void run(const Numbers<C>& k, C* v) const;  // v[i] is of input i
 //   };
 //
-// C is the type that a kernel computes in: float for the 16-bit types. All names are in
+// C is the type that a kernel computes in: float for the 16-bit types. WithMaster makes of such a
+// step the one of a 16-bit parameter with a master. All names but the types of elements are in
 // flow::ops::isa_*, so that loops get the instructions of their file; CUDA files use isa_baseline.
 #pragma once
 
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/device/host_device.h"
 #include "core/kernel.h"
 #include "ops/optimizer/update_op.h"
+
+namespace flow::ops {
+
+// True if one of the inputs, Step::kMaster, is the parameter in float32.
+template <class Step>
+inline constexpr bool kHasMaster = requires {
+  Step::kMaster;
+};
+
+// The type of input `kInput` where the parameter and its gradient are of type T.
+template <class Step, class T, size_t kInput>
+using UpdateElement = std::conditional_t<kHasMaster<Step> && (kInput > 1), float, T>;
+
+}  // namespace flow::ops
 
 #include "ops/kernel/isa_begin.h"
 
@@ -68,7 +86,8 @@ struct SgdStep {
   Number lr;
   double weight_decay, sign;
 
-  explicit SgdStep(const KernelContext& ctx) : lr(number_or(ctx, kTensors, 0)) {
+  explicit SgdStep(const KernelContext& ctx, int first_number = kTensors)
+      : lr(number_or(ctx, first_number, 0)) {
     const auto& attrs = ctx.attrs_as<SgdAttrs>();
     lr.value = attrs.lr;
     weight_decay = attrs.weight_decay;
@@ -98,8 +117,8 @@ struct SgdMomentumStep {
   double weight_decay, sign, damped;
   bool nesterov, is_first;
 
-  explicit SgdMomentumStep(const KernelContext& ctx)
-      : lr(number_or(ctx, kTensors, 0)), momentum(number_or(ctx, kTensors + 1, 0)) {
+  explicit SgdMomentumStep(const KernelContext& ctx, int first_number = kTensors)
+      : lr(number_or(ctx, first_number, 0)), momentum(number_or(ctx, first_number + 1, 0)) {
     const auto& attrs = ctx.attrs_as<SgdAttrs>();
     lr.value = attrs.lr;
     momentum.value = attrs.momentum;
@@ -138,10 +157,10 @@ struct AdamStep {
   double weight_decay, sign, beta2, eps;
   bool is_decoupled;
 
-  explicit AdamStep(const KernelContext& ctx)
-      : lr(number_or(ctx, kTensors, 0)),
-        step(number_or(ctx, kTensors + 1, 0)),
-        first(number_or(ctx, kTensors + 2, 0)) {
+  explicit AdamStep(const KernelContext& ctx, int first_number = kTensors)
+      : lr(number_or(ctx, first_number, 0)),
+        step(number_or(ctx, first_number + 1, 0)),
+        first(number_or(ctx, first_number + 2, 0)) {
     const auto& attrs = ctx.attrs_as<AdamAttrs>();
     lr.value = attrs.lr;
     first.value = attrs.beta1;
@@ -186,6 +205,29 @@ struct AdamStep {
       v[4] = bound;
     }
     v[0] = k.decay * v[0] - k.step_size * (v[2] / (std::sqrt(bound) / k.scale2 + k.eps));
+  }
+};
+
+// The step of a 16-bit parameter whose float32 master is the last tensor, after the float32 state.
+// round(x) is x as the parameter holds it. The master holds what rounding takes from the parameter;
+// where the rounded master is not the parameter, somebody wrote the parameter after the last step
+// (or the master is new), and the master begins at the parameter again.
+template <class Step>
+struct WithMaster : Step {
+  static constexpr int kMaster = Step::kTensors;
+  static constexpr int kTensors = Step::kTensors + 1;
+  static constexpr uint32_t kMutates = Step::kMutates | 1U << kMaster;
+
+  explicit WithMaster(const KernelContext& ctx) : Step(ctx, kTensors) {}
+
+  template <class Round>
+  FLOW_HOST_DEVICE void run(const typename Step::template Numbers<float>& k, float* v,
+                            Round round) const {
+    const bool is_current =
+        std::bit_cast<uint32_t>(float{round(v[kMaster])}) == std::bit_cast<uint32_t>(v[0]);
+    v[0] = is_current ? v[kMaster] : v[0];
+    Step::run(k, v);
+    v[kMaster] = v[0];
   }
 };
 

@@ -2,25 +2,28 @@
 // step of ops/optimizer/update_steps.h updates element by element.
 #pragma once
 
-#include <algorithm>
 #include <bit>
-#include <iterator>
+#include <utility>
 
 #include "ops/elementwise/elementwise_cuda.cuh"
 #include "ops/kernel/many_tensors_cuda.cuh"
+#include "ops/optimizer/update_steps.h"
 
 namespace flow::ops {
 
 // The tensors of the parameter's shape. Outputs have the strides of the inputs that they replace.
 template <class Step, class T>
 struct UpdateTensors {
-  const T* in[Step::kTensors];
-  T* out[std::popcount(Step::kMutates)];
+  // Packs of this many elements of every tensor are of 16 bytes at most.
+  static constexpr int kCount = kPackCount<T, UpdateElement<Step, T, Step::kTensors - 1>>;
+
+  const void* in[Step::kTensors];
+  void* out[std::popcount(Step::kMutates)];
 
   explicit UpdateTensors(const KernelContext& ctx) {
     for (int k = 0; k < Step::kTensors; ++k) {
-      in[k] = ctx.in(k).as<T>();
-      if (writes(k)) out[output_of(k)] = ctx.out(output_of(k)).as<T>();
+      in[k] = ctx.in(k).data;
+      if (writes(k)) out[output_of(k)] = ctx.out(output_of(k)).data;
     }
   }
 
@@ -33,10 +36,23 @@ struct UpdateTensors {
     return output;
   }
 
-  bool have_packs() const {
-    const auto is_aligned = [](const T* one) { return are_aligned(kPackCount<T>, one); };
-    return std::all_of(std::begin(in), std::end(in), is_aligned) &&
-           std::all_of(std::begin(out), std::end(out), is_aligned);
+  template <int k>
+  FLOW_HOST_DEVICE const UpdateElement<Step, T, k>* input() const {
+    return static_cast<const UpdateElement<Step, T, k>*>(in[k]);
+  }
+
+  template <int k>
+  FLOW_HOST_DEVICE UpdateElement<Step, T, k>* output() const {
+    return static_cast<UpdateElement<Step, T, k>*>(out[output_of(k)]);
+  }
+
+  bool have_packs() const { return have_packs(std::make_integer_sequence<int, Step::kTensors>()); }
+
+ private:
+  template <int... k>
+  bool have_packs(std::integer_sequence<int, k...> /*inputs*/) const {
+    return (are_aligned(kCount, input<k>()) && ...) &&
+           ((!writes(k) || are_aligned(kCount, output<k>())) && ...);
   }
 };
 
@@ -56,11 +72,24 @@ __device__ auto numbers_of(const Step& step) {
   return *static_cast<const Numbers*>(shared);
 }
 
+// Updates one element. v[k] is of input k.
+template <class T, class Step, class Numbers>
+__device__ void run_step(const Step& step, const Numbers& numbers, DeviceCompute<T>* v) {
+  if constexpr (kHasMaster<Step>) {
+    step.run(numbers, v, [](float x) { return widen(narrow<T>(x)); });
+  } else {
+    step.run(numbers, v);
+  }
+}
+
 // Of tensors without gaps.
 template <class Step, class T>
 struct UpdateWork {
+  using Tensors = UpdateTensors<Step, T>;
+  using Inputs = std::make_integer_sequence<int, Step::kTensors>;
+
   Step step;
-  UpdateTensors<Step, T> tensors;
+  Tensors tensors;
   int64_t numel;
   bool has_packs;
 
@@ -70,58 +99,75 @@ struct UpdateWork {
   static void launch(RankContext& rank, WorkTable<UpdateWork>& table) { run_on_many(rank, table); }
 
   __device__ void operator()(int64_t begin, int64_t end) const {
-    constexpr int kCount = kPackCount<T>;
+    constexpr int kCount = Tensors::kCount;
     const auto numbers = numbers_of<Step, DeviceCompute<T>>(step);
     const int64_t packs = has_packs ? end / kCount : begin / kCount;
     for (int64_t i = begin / kCount + threadIdx.x; i < packs; i += blockDim.x)
-      update<kCount>(numbers, i);
+      update<kCount>(numbers, i, Inputs());
     for (int64_t i = packs * kCount + threadIdx.x; i < end; i += blockDim.x)
-      update<1>(numbers, i);
+      update<1>(numbers, i, Inputs());
   }
 
   // The elements of pack i.
-  template <int kCount, class Numbers>
-  __device__ void update(const Numbers& numbers, int64_t i) const {
-    constexpr int kTensors = Step::kTensors;
-    Pack<T, kCount> pack[kTensors];
+  template <int kCount, class Numbers, int... k>
+  __device__ void update(const Numbers& numbers, int64_t i,
+                         std::integer_sequence<int, k...> /*inputs*/) const {
+    DeviceCompute<T> values[kCount][Step::kTensors];
+    (load<k, kCount>(values, i), ...);
     FLOW_UNROLL
-    for (int k = 0; k < kTensors; ++k)
-      pack[k] = load_pack<kCount>(tensors.in[k], i);
+    for (int j = 0; j < kCount; ++j)
+      run_step<T>(step, numbers, values[j]);
+    (store<k, kCount>(values, i), ...);
+  }
+
+  template <int k, int kCount>
+  __device__ void load(DeviceCompute<T> (&values)[kCount][Step::kTensors], int64_t i) const {
+    const auto pack = load_pack<kCount>(tensors.template input<k>(), i);
     FLOW_UNROLL
-    for (int j = 0; j < kCount; ++j) {
-      DeviceCompute<T> values[kTensors];
+    for (int j = 0; j < kCount; ++j)
+      values[j][k] = widen(pack.element[j]);
+  }
+
+  template <int k, int kCount>
+  __device__ void store(const DeviceCompute<T> (&values)[kCount][Step::kTensors], int64_t i) const {
+    if constexpr (Tensors::writes(k)) {
+      using Own = UpdateElement<Step, T, k>;
+      Pack<Own, kCount> pack;
       FLOW_UNROLL
-      for (int k = 0; k < kTensors; ++k)
-        values[k] = widen(pack[k].element[j]);
-      step.run(numbers, values);
-      FLOW_UNROLL
-      for (int k = 0; k < kTensors; ++k)
-        pack[k].element[j] = narrow<T>(values[k]);
+      for (int j = 0; j < kCount; ++j)
+        pack.element[j] = narrow<Own>(values[j][k]);
+      store_pack(tensors.template output<k>(), i, pack);
     }
-    FLOW_UNROLL
-    for (int k = 0; k < kTensors; ++k)
-      if (tensors.writes(k)) store_pack(tensors.out[tensors.output_of(k)], i, pack[k]);
   }
 };
+
+template <int k, class Step, class T, class Offsets>
+__device__ void store_strided(const UpdateTensors<Step, T>& tensors, const Offsets& offsets,
+                              const DeviceCompute<T>* values) {
+  if constexpr (UpdateTensors<Step, T>::writes(k)) {
+    tensors.template output<k>()[offsets.at[k]] = narrow<UpdateElement<Step, T, k>>(values[k]);
+  }
+}
+
+// Element i of the loop.
+template <class Step, class T, class Numbers, int... k>
+__device__ void update_element(const DeviceLoop<Step::kTensors>& loop, const Step& step,
+                               const Numbers& numbers, const UpdateTensors<Step, T>& tensors,
+                               int64_t i, std::integer_sequence<int, k...> /*inputs*/) {
+  const auto offsets = offsets_of(loop, i);
+  DeviceCompute<T> values[] = {widen(tensors.template input<k>()[offsets.at[k]])...};
+  run_step<T>(step, numbers, values);
+  (store_strided<k>(tensors, offsets, values), ...);
+}
 
 // Operand i of the loop is input i.
 template <class Step, class T>
 __global__ void update_strided(DeviceLoop<Step::kTensors> loop, Step step,
                                UpdateTensors<Step, T> tensors) {
-  using C = DeviceCompute<T>;
-  const auto numbers = numbers_of<Step, C>(step);
+  const auto numbers = numbers_of<Step, DeviceCompute<T>>(step);
   for (int64_t i = grid_thread(); i < loop.numel; i += grid_threads()) {
-    const auto offsets = offsets_of(loop, i);
-    C values[Step::kTensors];
-    FLOW_UNROLL
-    for (int k = 0; k < Step::kTensors; ++k)
-      values[k] = widen(tensors.in[k][offsets.at[k]]);
-    step.run(numbers, values);
-    FLOW_UNROLL
-    for (int k = 0; k < Step::kTensors; ++k) {
-      if (tensors.writes(k))
-        tensors.out[tensors.output_of(k)][offsets.at[k]] = narrow<T>(values[k]);
-    }
+    update_element(loop, step, numbers, tensors, i,
+                   std::make_integer_sequence<int, Step::kTensors>());
   }
 }
 
@@ -137,7 +183,9 @@ void run_update(const KernelContext& ctx) {
 template <class Step>
 KernelChoice select_update(const KernelQuery& query) {
   KernelChoice choice;
-  dispatch_floating(query.output(0).dtype, [&]<class T>() { choice.fn = run_update<Step, T>; });
+  dispatch_floating(query.output(0).dtype, [&]<class T>() {
+    if constexpr (kIsHalf<T> || !kHasMaster<Step>) choice.fn = run_update<Step, T>;
+  });
   choice.state = share_loop_nest(query.input(0), query.inputs.subspan(1, Step::kTensors - 1));
   return choice;
 }

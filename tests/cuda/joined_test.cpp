@@ -138,6 +138,26 @@ class CudaJoined : public CudaFixture {
   NoGradGuard no_grad_;
 };
 
+// Updates of 16-bit parameters whose masters are `other`.
+std::vector<Rule> master_rules() {
+  return {
+      {"sgd with a master",
+       [](const Updated& u) {
+         sgd_update(u.param, u.grad, Tensor(), {.lr = 0.01, .master = u.other});
+       }},
+      {"momentum with a master",
+       [](const Updated& u) {
+         sgd_update(u.param, u.grad, u.average,
+                    {.lr = 0.01, .momentum = 0.9, .nesterov = true, .master = u.other});
+       }},
+      {"adamw with a master",
+       [](const Updated& u) {
+         adamw_update(u.param, u.grad, u.average, u.square,
+                      {.weight_decay = 0.1, .step = 2, .master = u.other});
+       }},
+  };
+}
+
 TEST_F(CudaJoined, UpdatesHaveTheBitsOfSingleOnes) {
   for (const DType dtype : {float32, bfloat16, float16, float64}) {
     const std::vector<Updated> start = tensors_of(dtype);
@@ -154,6 +174,30 @@ TEST_F(CudaJoined, UpdatesHaveTheBitsOfSingleOnes) {
       }
       expect_same(joined, single, str(name, " of ", dtype_name(dtype)));
       EXPECT_NE(values_of(joined[72].param), values_of(start[72].param)) << name;
+    }
+  }
+}
+
+// Tensors of 16 and of 32 bits in one pass. The parameters and their gradients begin at odd places
+// where the others do not.
+TEST_F(CudaJoined, UpdatesOfMastersHaveTheBitsOfSingleOnes) {
+  for (const DType dtype : {bfloat16, float16}) {
+    for (const Rule& rule : master_rules()) {
+      const auto run = [&](bool joins) {
+        manual_seed(8);
+        std::vector<Updated> all = tensors_of(dtype);
+        for (Updated& one : all) {
+          for (Tensor* wide : {&one.average, &one.square, &one.other})
+            *wide = cast(*wide, float32);
+          if (one.param.numel() % 2 == 0) one.other = cast(one.param, float32) * (1 + 0x1p-13);
+        }
+        std::optional<cuda::JoinLaunches> scope;
+        if (joins) scope.emplace();
+        for (const Updated& one : all)
+          rule.run(one);
+        return all;
+      };
+      expect_same(run(true), run(false), str(rule.name, " of ", dtype_name(dtype)));
     }
   }
 }

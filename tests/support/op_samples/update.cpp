@@ -1,5 +1,7 @@
 #include "ops/optimizer/update.h"
 
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
 #include "ops/optimizer/adaptive_update.h"
 #include "tests/support/op_samples/families.h"
 
@@ -70,6 +72,75 @@ Samples adam_samples(const Shape& shape, const char* label) {
        [](const Inputs& t) {
          adamw_update(t[0], t[1], t[2], t[3],
                       {.lr = 0.1, .maximize = true, .max_exp_avg_sq = t[4]});
+       },
+       label},
+  };
+}
+
+constexpr DTypeSet kHalves = only(DType::kFloat16) | only(DType::kBFloat16);
+
+// A master that rounds to the parameter, but is another number.
+Tensor master_of(const Tensor& parameter) {
+  return mul(cast(parameter, float32), 1 + 0x1p-13);
+}
+
+// Masters that belong to their parameters, and, as inputs, random ones that do not.
+Samples master_samples(const Shape& shape, const char* label) {
+  const SampleInput x = in(shape);
+  SampleInput wide = in(shape), square = in(shape, 0.5, 2);
+  wide.dtype = square.dtype = DType::kFloat32;
+  return {
+      {"sgd_master_update",
+       {x, x},
+       kHalves,
+       [](const Inputs& t) {
+         sgd_update(t[0], t[1], Tensor(),
+                    {.lr = 0.1, .weight_decay = 0.01, .master = master_of(t[0])});
+       },
+       label},
+      {"sgd_master_update",
+       {x, x, wide, number(0.1, 0.2)},
+       kHalves,
+       [](const Inputs& t) {
+         sgd_update(t[0], t[1], Tensor(), {.maximize = true, .master = t[2], .lr_tensor = t[3]});
+       },
+       label},
+      {"sgd_momentum_master_update",
+       {x, x, wide, number(0.1, 0.2), number(0.8, 0.9)},
+       kHalves,
+       [](const Inputs& t) {
+         sgd_update(t[0], t[1], t[2],
+                    {.nesterov = true,
+                     .master = master_of(t[0]),
+                     .lr_tensor = t[3],
+                     .momentum_tensor = t[4]});
+       },
+       label},
+      {"adam_master_update",
+       {x, x, wide, square, wide},
+       kHalves,
+       [](const Inputs& t) {
+         adam_update(t[0], t[1], t[2], t[3], {.weight_decay = 0.1, .step = 3, .master = t[4]});
+       },
+       label},
+      {"adam_master_update",
+       {x, x, wide, square, number(0.1, 0.2), number(3, 4), number(0.8, 0.9)},
+       kHalves,
+       [](const Inputs& t) {
+         adamw_update(t[0], t[1], t[2], t[3],
+                      {.weight_decay = 0.1,
+                       .master = master_of(t[0]),
+                       .lr_tensor = t[4],
+                       .step_tensor = t[5],
+                       .beta1_tensor = t[6]});
+       },
+       label},
+      {"amsgrad_master_update",
+       {x, x, wide, square, square},
+       kHalves,
+       [](const Inputs& t) {
+         adamw_update(t[0], t[1], t[2], t[3],
+                      {.maximize = true, .max_exp_avg_sq = t[4], .master = master_of(t[0])});
        },
        label},
   };
@@ -216,7 +287,7 @@ Samples adaptive_samples(const Shape& shape, const char* label) {
 Samples update_samples() {
   Samples samples;
   for (const Shape& shape : {Shape{5, 2}, Shape{3, 7000}}) {
-    for (const auto& family : {sgd_samples, adam_samples, adaptive_samples}) {
+    for (const auto& family : {sgd_samples, adam_samples, master_samples, adaptive_samples}) {
       for (OpSample& sample : family(shape, shape.numel() > 100 ? "many" : "")) {
         sample.only_kernels = shape.numel() > 100;
         samples.push_back(std::move(sample));

@@ -35,6 +35,7 @@ void Adam::update(const Tensor& parameter, const Tensor& grad, size_t number, Pa
                                   .maximize = o.maximize,
                                   .step = state.step,
                                   .max_exp_avg_sq = state.buffers[2],
+                                  .master = master(state, parameter),
                                   .lr_tensor = state.rate(0),
                                   .step_tensor = state.rate(1),
                                   .beta1_tensor = state.rate(2)};

@@ -14,6 +14,7 @@ struct AdamOptions {
   bool maximize = false;
   bool decoupled_weight_decay = false;  // decay the weights as AdamW does
   bool shard_state = false;             // see Optimizer
+  bool master_weights = false;          // see Optimizer
 };
 
 void check_options(const AdamOptions& options);
@@ -29,7 +30,7 @@ class Adam : public GroupedOptimizer<AdamOptions> {
               ParamState& state) override;
 
   std::vector<std::string> buffer_names() const override {
-    return {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
+    return {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "master"};
   }
 };
 

@@ -12,7 +12,8 @@ struct AdamWOptions {
   double weight_decay = 1e-2;
   bool amsgrad = false;
   bool maximize = false;
-  bool shard_state = false;  // see Optimizer
+  bool shard_state = false;     // see Optimizer
+  bool master_weights = false;  // see Optimizer
 };
 
 void check_options(const AdamWOptions& options);
@@ -29,7 +30,7 @@ class AdamW : public GroupedOptimizer<AdamWOptions> {
               ParamState& state) override;
 
   std::vector<std::string> buffer_names() const override {
-    return {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
+    return {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "master"};
   }
 };
 

@@ -22,6 +22,17 @@ Tensor scalar(double value) {
   return full({}, value, {.dtype = float64});
 }
 
+// The name of the float32 copies of 16-bit parameters.
+constexpr const char* kMaster = "master";
+
+[[noreturn]] void refuse_master(const std::string& name, const Tensor& parameter) {
+  throw InvalidArgument(str("[optimizer] the state has ", name, ", but the parameter ",
+                            parameter.meta(),
+                            " has no master here; nothing was loaded; set "
+                            "master_weights for parameters in float16 or bfloat16, or remove the "
+                            "masters from the state"));
+}
+
 // Reads the scalar `name` if it is in the state, and counts it.
 std::optional<double> find_scalar(const nn::StateDict& state, const std::string& name,
                                   size_t& num_read) {
@@ -63,6 +74,7 @@ void Optimizer::step(Site site) {
 Optimizer::ParamState& Optimizer::state_of(size_t number) {
   if (states_.size() <= number) states_.resize(number + 1);
   ParamState& state = states_[number];
+  state.number = number;
   if (state.step == 0) {
     state.buffers.resize(buffer_names().size());
     state.numbers.resize(number_names().size(), 1);
@@ -86,6 +98,14 @@ void Optimizer::apply(const Tensor& parameter, const Tensor& grad, size_t number
   const Tensor share = parameter.detach().to_global({.sbp = sbp});
   update(share, grad.to_global({.sbp = sbp}), number, state);
   parameter.copy_(share.to_global({.sbp = parameter.sbp()}));
+}
+
+bool Optimizer::has_master(const Tensor& parameter, size_t number) const {
+  return is_half(parameter.dtype()) && wants_master(number);
+}
+
+DType Optimizer::state_dtype(const Tensor& parameter, size_t number) const {
+  return has_master(parameter, number) ? float32 : parameter.dtype();
 }
 
 NdSbp Optimizer::state_sbp(const Tensor& parameter, size_t number) const {
@@ -166,6 +186,8 @@ void Optimizer::load_state_dict(const nn::StateDict& state, Site site) {
       const auto found = state.find(str(number, '.', names[j]));
       if (found == state.end()) continue;
       ++num_read;
+      if (names[j] == kMaster && !has_master(parameter, number))
+        refuse_master(found->first, parameter);
       const Shape shape = buffer_shape(j, parameter);
       if (!(found->second.shape() == shape)) {
         throw InvalidArgument(str("[optimizer] ", found->first, " has shape ",
@@ -173,7 +195,7 @@ void Optimizer::load_state_dict(const nn::StateDict& state, Site site) {
                                   parameter.shape(), ", needs ", shape,
                                   "; nothing was loaded; use the state of the same model"));
       }
-      const Tensor given = found->second.to(parameter.dtype());
+      const Tensor given = found->second.to(state_dtype(parameter, number));
       own.buffers[j] =
           parameter.is_global()
               ? nn::laid_out(given, parameter.placement(),
@@ -213,11 +235,12 @@ const Tensor& Optimizer::buffer(ParamState& state, size_t i, const Tensor& param
   if (buffer.defined()) return buffer;
   const graph::SuspendTracing at_once;
   const Shape shape = buffer_shape(i, parameter);
+  const DType dtype = state_dtype(parameter, state.number);
   if (shape == parameter.shape()) {
-    buffer = full_like(parameter, value);
+    buffer = full_like(parameter, value, {.dtype = dtype});
     return buffer;
   }
-  TensorOptions options{.dtype = parameter.dtype()};
+  TensorOptions options{.dtype = dtype};
   if (parameter.is_global()) {
     options.placement = parameter.placement();
     options.sbp = buffer_sbp(shape, parameter, parameter.sbp());
@@ -226,6 +249,11 @@ const Tensor& Optimizer::buffer(ParamState& state, size_t i, const Tensor& param
   }
   buffer = full(shape, value, options);
   return buffer;
+}
+
+Tensor Optimizer::master(ParamState& state, const Tensor& parameter) const {
+  if (!has_master(parameter, state.number)) return {};
+  return buffer(state, state.buffers.size() - 1, parameter);
 }
 
 NdSbp Optimizer::buffer_sbp(const Shape& shape, const Tensor& parameter, const NdSbp& sbp) {

@@ -35,6 +35,12 @@ struct ParamGroup {
 // over the ranks that hold the same part of a parameter: each rank updates its share, and the
 // shares are gathered (ZeRO stage 1, Rajbhandari et al. 2020). The updated values are those of an
 // unsharded update. step() is then collective.
+//
+// If a group's options set `master_weights` (SGD, Adam and AdamW), the state of each 16-bit
+// parameter has a float32 copy of it, the `master` (Micikevicius et al. 2018). The whole state is
+// float32, the update is that of the master, and the parameter is the master, rounded to nearest
+// even. A parameter that the program writes between steps starts a new master there. Parameters of
+// other dtypes have no master.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -72,13 +78,15 @@ class Optimizer {
   // groups, for example "3.exp_avg". Step counts, learning rates and momenta are float64 scalars:
   // "3.step", "group.0.lr", "group.0.momentum".
   nn::StateDict state_dict() const;
-  // Restores such a state, in the layouts that step() uses. Throws InvalidArgument, before anything
-  // is changed, if names or shapes do not match.
+  // Restores such a state, in the layouts that step() uses. A state without masters is accepted:
+  // the parameters are the masters then. Throws InvalidArgument, before anything is changed, if
+  // names or shapes do not match.
   void load_state_dict(const nn::StateDict& state, Site site = Site::here());
 
  protected:
   // The state of one parameter.
   struct ParamState {
+    size_t number = 0;  // of the parameter
     int64_t step = 0;
     // One per entry of buffer_names(); undefined until the update rule makes them.
     std::vector<Tensor> buffers;
@@ -98,6 +106,9 @@ class Optimizer {
                       ParamState& state) = 0;
   virtual std::vector<std::string> buffer_names() const = 0;
   virtual bool shards_state(size_t number) const = 0;
+  // True if the parameter has a master if it is 16-bit. The last of buffer_names() is then
+  // "master".
+  virtual bool wants_master(size_t number) const = 0;
 
   virtual std::vector<std::string> number_names() const { return {}; }
 
@@ -131,10 +142,13 @@ class Optimizer {
 
   // The state of a parameter, for rules that update all parameters together.
   ParamState& state_of(size_t number);
-  // Buffer `i`. The first use makes it, with the parameter's dtype and layout and filled with
-  // `value`.
+  // Buffer `i`. The first use makes it, with the parameter's layout and filled with `value`; its
+  // dtype is float32 if the parameter has a master, else the parameter's.
   const Tensor& buffer(ParamState& state, size_t i, const Tensor& parameter,
                        double value = 0) const;
+  // The parameter's master, or an undefined tensor if it has none. A new one holds zeros, which the
+  // update replaces by the parameter.
+  Tensor master(ParamState& state, const Tensor& parameter) const;
   // Throws InvalidArgument if there is no new parameter, or if one is undefined, is not a leaf, or
   // occurs among `present` or twice among the new ones.
   static void check_new_params(const std::vector<Tensor>& params,
@@ -149,6 +163,8 @@ class Optimizer {
   friend class TracedStep;
   friend class nn::ZeroParameters;
 
+  bool has_master(const Tensor& parameter, size_t number) const;
+  DType state_dtype(const Tensor& parameter, size_t number) const;
   NdSbp state_sbp(const Tensor& parameter, size_t number) const;
   // The layout of a buffer of this shape whose parameter has the layout `sbp`.
   static NdSbp buffer_sbp(const Shape& shape, const Tensor& parameter, const NdSbp& sbp);
@@ -245,6 +261,13 @@ class GroupedOptimizer : public Optimizer {
   }
 
   bool shards_state(size_t number) const override { return options_of(number).shard_state; }
+
+  bool wants_master(size_t number) const override {
+    if constexpr (requires(Options options) { options.master_weights; }) {
+      return options_of(number).master_weights;
+    }
+    return false;
+  }
 
   int64_t group_of(size_t number) const override { return static_cast<int64_t>(group_of_[number]); }
 

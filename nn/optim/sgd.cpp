@@ -29,6 +29,7 @@ void SGD::update(const Tensor& parameter, const Tensor& grad, size_t number, Par
               .nesterov = o.nesterov,
               .maximize = o.maximize,
               .is_first = is_first,
+              .master = master(state, parameter),
               .lr_tensor = state.rate(0),
               .momentum_tensor = state.rate(2)});
 }

@@ -12,7 +12,8 @@ struct SGDOptions {
   double weight_decay = 0;
   bool nesterov = false;  // requires momentum > 0 and dampening = 0
   bool maximize = false;
-  bool shard_state = false;  // see Optimizer
+  bool shard_state = false;     // see Optimizer
+  bool master_weights = false;  // see Optimizer
 };
 
 void check_options(const SGDOptions& options);
@@ -28,7 +29,7 @@ class SGD : public GroupedOptimizer<SGDOptions> {
   void update(const Tensor& parameter, const Tensor& grad, size_t number,
               ParamState& state) override;
 
-  std::vector<std::string> buffer_names() const override { return {"momentum_buffer"}; }
+  std::vector<std::string> buffer_names() const override { return {"momentum_buffer", "master"}; }
 
   bool always_has_buffer() const override { return false; }
 

@@ -35,13 +35,15 @@ struct How {
   pipeline::ScheduleRule schedule = pipeline::one_f_one_b();
   bool recomputes = false;
   nn::OverlapOptions overlap = {};
+  bool has_masters = false;  // of parameters in bfloat16
 };
 
 std::string describe(const How& how) {
   return str("stage ", how.zero.stage, how.zero.once_per_step ? " once" : "", ", ",
              how.amp ? str(*how.amp) : "no autocast", ", ", how.parts, " parts, ",
              to_string(how.schedule), how.recomputes ? ", recompute" : "",
-             how.overlap == kOverlapsAll ? ", all overlaps" : "");
+             how.overlap == kOverlapsAll ? ", all overlaps" : "",
+             how.has_masters ? ", masters" : "");
 }
 
 template <class Model>
@@ -68,7 +70,7 @@ struct Train : nn::Graph<Train<Model>> {
 // with the stated one. Afterwards the rank keeps the arena and nothing else.
 template <class Model>
 void expect_stated(Model model, const Tensor& x, const Tensor& y, const How& how) {
-  optim::Adam optimizer(model.parameters(), {.lr = 0.01});
+  optim::Adam optimizer(model.parameters(), {.lr = 0.01, .master_weights = how.has_masters});
   Train<Model> graph(model, optimizer, how);
   const nn::CompiledGraph& compiled = graph.compile(x, y);
   const graph::CompiledStep& plan = compiled.plan();
@@ -109,6 +111,7 @@ void expect_stated(const Task<Model>& task, const How& how = {}) {
         layout.sbp = kS0;
       }
       Model model = task.make_model();
+      if (how.has_masters) model.to(bfloat16);
       if (ranks > 1) model.to_global(kPair, kB);
       expect_stated(model, task.make_input(layout),
                     randint(0, task.classes, task.labels, with_dtype(layout, int64)), how);
@@ -308,6 +311,11 @@ const std::vector<How> kOptions = {{},
                                    {.zero = {.stage = 3}, .amp = bfloat16, .recomputes = true},
                                    {.overlap = kOverlapsAll},
                                    {.parts = 3, .overlap = kOverlapsAll}};
+
+TEST_F(GraphMemory, OfMastersIsKnown) {
+  for (const int64_t stage : {0, 1, 2, 3})
+    expect_stated(kSmallGpt, {.zero = {.stage = stage}, .has_masters = true});
+}
 
 TEST_F(GraphMemory, UnderDataParallelIsKnown) {
   expect_stated_on(kDataParallel, kSmallMlp, kOptions);

@@ -38,6 +38,7 @@ void set_option(Options& o, const std::string& name, const Json& value) {
   take("lr", o.lr);
   if constexpr (requires { o.maximize; }) take("maximize", o.maximize);
   take("shard_state", o.shard_state);
+  if constexpr (requires { o.master_weights; }) take("master_weights", o.master_weights);
   if constexpr (requires { o.weight_decay; }) take("weight_decay", o.weight_decay);
   if constexpr (requires { o.betas; }) take("betas", o.betas);
   if constexpr (requires { o.eps.second; }) {

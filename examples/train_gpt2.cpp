@@ -1,5 +1,6 @@
 // Trains GPT-2 (124M parameters unless options say otherwise) on a file of tokens, in bfloat16
-// mixed precision, as a compiled step:
+// mixed precision (with --masters: with parameters in bfloat16 and float32 masters of them), as a
+// compiled step:
 //
 //   build/release/bin/train_gpt2 --device cuda --data train.bin --steps 1000 --save
 //   gpt2.safetensors
@@ -46,11 +47,14 @@ GptOptions model_options(const Arguments& arguments) {
 }
 
 // Weights decay in matrices, but not in biases and norms (Brown et al. 2020).
-flow::optim::AdamW make_optimizer(Gpt& model) {
+flow::optim::AdamW make_optimizer(Gpt& model, bool has_masters) {
   std::vector<Tensor> matrices, others;
   for (const Tensor& parameter : model.parameters())
     (parameter.dim() >= 2 ? matrices : others).push_back(parameter);
-  flow::optim::AdamWOptions options{.lr = kLearningRate, .betas = {0.9, 0.95}, .weight_decay = 0.1};
+  flow::optim::AdamWOptions options{.lr = kLearningRate,
+                                    .betas = {0.9, 0.95},
+                                    .weight_decay = 0.1,
+                                    .master_weights = has_masters};
   std::vector<flow::optim::ParamGroup<flow::optim::AdamWOptions>> groups = {{matrices, options}};
   options.weight_decay = 0;
   groups.push_back({others, options});
@@ -71,15 +75,17 @@ struct TrainStep : nn::Graph<TrainStep> {
   Gpt model;
 
   TrainStep(const Gpt& m, flow::optim::AdamW& optimizer, flow::optim::lr_scheduler::LRScheduler& lr,
-            bool uses_cuda_graphs)
+            const Arguments& arguments)
       : model(register_module("model", m)) {
     add_optimizer(optimizer, {.lr_scheduler = &lr});
-    config().enable_amp(flow::bfloat16).set_cuda_graphs(uses_cuda_graphs);
+    config().set_cuda_graphs(arguments.cuda_graphs);
+    if (!arguments.masters) config().enable_amp(flow::bfloat16);
   }
 
   // The loss, and the norm of the gradients before they are clipped.
   std::array<Tensor, 2> build(const Tensor& tokens, const Tensor& targets) {
-    const Tensor loss = flow::cross_entropy(model(tokens).flatten(0, 1), targets.flatten());
+    const Tensor logits = model(tokens).flatten(0, 1).to(flow::float32);
+    const Tensor loss = flow::cross_entropy(logits, targets.flatten());
     loss.backward();
     return {loss, nn::utils::clip_grad_norm_(model.parameters(), 1.0)};
   }
@@ -184,11 +190,12 @@ void train(const Arguments& arguments) {
   Gpt model(options);
   if (!arguments.init.empty()) flow::models::load_gpt(model, arguments.init);
   model.to(arguments.device);
-  flow::optim::AdamW optimizer = make_optimizer(model);
+  if (arguments.masters) model.to(flow::bfloat16);
+  flow::optim::AdamW optimizer = make_optimizer(model, arguments.masters);
   flow::optim::lr_scheduler::LambdaLR schedule(
       optimizer,
       {.lr_lambda = [steps = arguments.steps](int64_t step) { return rate_factor(step, steps); }});
-  TrainStep step(model, optimizer, schedule, arguments.cuda_graphs);
+  TrainStep step(model, optimizer, schedule, arguments);
   flow::data::DataLoader loader(flow::data::TokenDataset(read_data(arguments), arguments.length),
                                 {.batch_size = arguments.batch,
                                  .shuffle = !arguments.in_order,

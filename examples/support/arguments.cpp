@@ -49,6 +49,8 @@ Arguments::Arguments(int argc, char** argv, const std::string& what, const Offer
       app.add_option(name, *value, what_it_is)->check(CLI::PositiveNumber)->capture_default_str();
     }
     app.add_flag("--in-order", in_order, "take sequences in the order of the data");
+    app.add_flag("--masters", masters,
+                 "keep the parameters in bfloat16 and float32 masters of them, without autocast");
     app.add_flag("--cuda-graphs", cuda_graphs, "queue the steps on a CUDA device as CUDA graphs");
     app.add_option("--peak", peak, "TFLOP/s of the device, for MFU; 0: by its data sheet")
         ->check(CLI::NonNegativeNumber);

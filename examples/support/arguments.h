@@ -14,8 +14,8 @@ struct Offered {
   bool files = true;      // --data, --init, --save
   bool run = false;       // --run, --resume in place of --log
   bool parallel = false;  // --pp, --dp, --tp
-  bool gpt2 = false;      // the sizes of a GPT-2, --batch, --in-order, --peak, --cuda-graphs
-  int64_t steps = 0;      // the default of --steps
+  bool gpt2 = false;  // the sizes of a GPT-2, --batch, --in-order, --peak, --cuda-graphs, --masters
+  int64_t steps = 0;  // the default of --steps
 };
 
 // For programs that do not train.
@@ -38,6 +38,7 @@ struct Arguments {
   int64_t batch = 8;         // sequences in a step
   bool in_order = false;     // take sequences in the order of the data
   bool cuda_graphs = false;  // compiled steps as CUDA graphs
+  bool masters = false;      // 16-bit parameters with float32 masters
   double peak = 0;           // TFLOP/s of the device; 0: as its data sheet says
 
   // Parses argv. After --help or a wrong command line, prints a message and exits.

@@ -1,4 +1,5 @@
-// Training under autocast, on one rank and on two, with a scaled loss where float16 needs it.
+// Training under autocast, or with 16-bit parameters that have float32 masters, on one rank and on
+// two, with a scaled loss where float16 needs it.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -117,7 +118,7 @@ TEST(MixedPrecision, AConvolutionalNetFollowsFloat32) {
 }
 
 TEST(MixedPrecision, AGptFollowsFloat32) {
-  const auto run = [](Precision precision) {
+  const auto run = [](Precision precision, bool has_masters = false) {
     manual_seed(3);
     models::Gpt model({.vocab_size = 13, .block_size = 8, .n_layer = 2, .n_head = 2, .n_embd = 16});
     std::vector<int64_t> text;
@@ -125,14 +126,16 @@ TEST(MixedPrecision, AGptFollowsFloat32) {
       text.push_back(i * i % 13);
     const Tensor all = tensor(text, {2, 9});
     const Tensor tokens = narrow(all, 1, 0, 8), next = narrow(all, 1, 1, 8).reshape({16});
-    optim::AdamW optimizer(model.parameters(), {.lr = 0.01});
+    if (has_masters) model.to(bfloat16);
+    optim::AdamW optimizer(model.parameters(), {.lr = 0.01, .master_weights = has_masters});
     return train(optimizer, precision, 6, [&] {
-      return cross_entropy(model(tokens).reshape({16, 13}), next);
+      return cross_entropy(model(tokens).reshape({16, 13}).to(float32), next);
     });
   };
   const std::vector<double> full = run(Precision::kFull);
   expect_follows(run(Precision::kBFloat16), full);
   expect_follows(run(Precision::kFloat16), full);
+  expect_follows(run(Precision::kFull, true), full);
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 //   struct Step {
 //     static constexpr int kTensors;        // inputs of the parameter's shape; numbers follow
 //     static constexpr uint32_t kMutates;   // bit i: input i is written
-//     explicit Step(const KernelContext& ctx);  // those of SGD and Adam take the first number's
-//     input template <class C> struct Numbers;    // what numbers<C>() makes, once a thread
+//     // Steps that WithMaster takes also get the input of the first number.
+//     explicit Step(const KernelContext& ctx);
+//     template <class C> struct Numbers;    // what numbers<C>() makes, once a thread
 //     template <class C> Numbers<C> numbers() const;
 //     template <class C> void run(const Numbers<C>& k, C* v) const;  // v[i] is of input i
 //   };

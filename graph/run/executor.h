@@ -124,6 +124,11 @@ class Executor {
     return body;
   }
 
+  // The communicator of the group for data on `device`.
+  boxing::Communicator& on_device(boxing::Communicator& group, DeviceType device) const;
+  // The communicator of an edge, whose group is its two ranks, in ascending order.
+  boxing::Communicator& pair_with(int64_t peer, DeviceType device) const;
+
   // Returns the program's kernel call if the step's metas are the same on this rank, otherwise a
   // call decided for this rank.
   std::shared_ptr<const KernelCall> kernel_call_here(const Step& step,

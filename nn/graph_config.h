@@ -74,8 +74,9 @@ class GraphConfig {
   // Says which transfers between ranks run while the step computes. Results do not depend on it.
   // Throws InvalidArgument for a negative number and for buckets of no bytes.
   GraphConfig& set_overlap(const OverlapOptions& options, Site site = Site::here());
-  // Switches one of the optimizing passes off or on again; docs/graph.md lists their names, and so
-  // does the InvalidArgument for another name. All of them are on by default.
+  // Switches one of the optimizing passes on or off; docs/graph.md lists their names, and so does
+  // the InvalidArgument for another name. All of them are on by default but fuse_gelu_products and
+  // join_bias_gradients, which no GPU has run.
   GraphConfig& enable_pass(const std::string& name, bool on = true, Site site = Site::here());
   // Requires that results are those of the whole batch. Modules that would change them (a batch
   // norm in training under micro-batches) raise Unsupported with module and line when the graph is
@@ -134,7 +135,7 @@ class GraphConfig {
   std::shared_ptr<GraphTimeline> timeline_;
   graph::PassSet passes_ = graph::PassSet::kAll;
   graph::OverlapOptions overlap_;
-  std::set<std::string> disabled_passes_;
+  std::set<std::string> disabled_passes_ = {"fuse_gelu_products", "join_bias_gradients"};
 };
 
 }  // namespace flow::nn

@@ -311,6 +311,18 @@ TEST(CudaEmulator, OneLaunchIsForManyParameters) {
   EXPECT_LE(launches_of([&] { nn::utils::clip_grad_norm_(net.parameters(), 0.5); }), 12);
 }
 
+// A launch takes 19 parameters of AdamW with their masters.
+TEST(CudaEmulator, OneLaunchIsForManyMasters) {
+  nn::Sequential net = net_of_many();
+  net.to(bfloat16);
+  optim::AdamW adamw(net.parameters(), {.master_weights = true});
+  for (const Tensor& parameter : net.parameters())
+    parameter.set_grad(ones_like(parameter));
+  adamw.step();  // makes the state
+
+  EXPECT_EQ(launches_of([&] { adamw.step(); }), (kParameters + 18) / 19);
+}
+
 // A compiled step has the kernels of the eager one, and its updates come after backward.
 TEST(CudaEmulator, CompiledStepsUpdateManyParametersInOneLaunch) {
   nn::Sequential net = net_of_many();

@@ -202,6 +202,26 @@ TEST_F(CudaJoined, UpdatesOfMastersHaveTheBitsOfSingleOnes) {
   }
 }
 
+// The bits that the update of a float32 copy gives on the device.
+TEST_F(CudaJoined, UpdatesOfMastersAreThoseOfAFloat32Copy) {
+  for (const DType dtype : {bfloat16, float16}) {
+    const Tensor param = randn({2500}, {.device = "cuda"}).to(dtype);
+    const Tensor copy = param.to(float32), master = zeros_like(copy);
+    const Tensor average = zeros_like(copy), square = zeros_like(copy);
+    const Tensor average2 = zeros_like(copy), square2 = zeros_like(copy);
+    for (int64_t step = 1; step <= 3; ++step) {
+      const Tensor grad = randn({2500}, {.device = "cuda"}).to(dtype);
+      adamw_update(param, grad, average, square,
+                   {.lr = 1e-3, .weight_decay = 0.1, .step = step, .master = master});
+      adamw_update(copy, grad.to(float32), average2, square2,
+                   {.lr = 1e-3, .weight_decay = 0.1, .step = step});
+      EXPECT_EQ(values_of(master), values_of(copy)) << step;
+      EXPECT_EQ(values_of(param), values_of(copy.to(dtype))) << step;
+      EXPECT_EQ(values_of(square), values_of(square2)) << step;
+    }
+  }
+}
+
 // Views keep their strides and their places among packs, which clones do not.
 TEST_F(CudaJoined, UpdatesOfViewsHaveTheBitsOfSingleOnes) {
   const auto run = [](bool joins) {

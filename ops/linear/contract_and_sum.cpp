@@ -75,15 +75,6 @@ KernelChoice select_contract_then_sum(const KernelQuery& query, DeviceType devic
   return with_scratch({run_pair, std::move(state)}, std::move(scratch));
 }
 
-namespace {
-
-template <bool kReference>
-KernelChoice select_on_cpu(const KernelQuery& query) {
-  return select_contract_then_sum(query, DeviceType::kCpu, kReference ? "reference" : "");
-}
-
-}  // namespace
-
 const OpDef kContractLeadingAndSum{.name = "contract_leading_and_sum",
                                    .num_inputs = 2,
                                    .num_outputs = 2,
@@ -102,8 +93,7 @@ void register_contract_and_sum(OpTable& table) {
 void register_contract_and_sum(KernelTable& table);
 
 void register_contract_and_sum(KernelTable& table) {
-  table.add(kContractLeadingAndSum, DeviceType::kCpu, {"reference", select_on_cpu<true>});
-  table.add(kContractLeadingAndSum, DeviceType::kCpu, {"pair", select_on_cpu<false>});
+  add_cpu_pair<select_contract_then_sum>(table, kContractLeadingAndSum);
 }
 
 }  // namespace flow::ops

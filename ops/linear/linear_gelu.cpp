@@ -111,20 +111,6 @@ KernelChoice select_matmul_then_gelu_grad(const KernelQuery& query, DeviceType d
   return choice_of(run_matmul_then_gelu_grad, std::move(state));
 }
 
-namespace {
-
-template <KernelChoice (*kSelect)(const KernelQuery&, DeviceType, std::string_view)>
-void add_cpu_kernels(KernelTable& table, const OpDef& op) {
-  table.add(op, DeviceType::kCpu, {"reference", [](const KernelQuery& query) {
-                                     return kSelect(query, DeviceType::kCpu, "reference");
-                                   }});
-  table.add(op, DeviceType::kCpu, {"pair", [](const KernelQuery& query) {
-                                     return kSelect(query, DeviceType::kCpu, "");
-                                   }});
-}
-
-}  // namespace
-
 const OpDef kLinearGeluTanh{.name = "linear_gelu_tanh",
                             .num_inputs = 3,
                             .num_outputs = 2,
@@ -150,8 +136,8 @@ void register_linear_gelu(OpTable& table) {
 void register_linear_gelu(KernelTable& table);
 
 void register_linear_gelu(KernelTable& table) {
-  add_cpu_kernels<select_linear_then_gelu>(table, kLinearGeluTanh);
-  add_cpu_kernels<select_matmul_then_gelu_grad>(table, kMatmulGeluTanhGrad);
+  add_cpu_pair<select_linear_then_gelu>(table, kLinearGeluTanh);
+  add_cpu_pair<select_matmul_then_gelu_grad>(table, kMatmulGeluTanhGrad);
 }
 
 }  // namespace flow::ops

@@ -37,4 +37,16 @@ inline KernelScratch scratch_of_both(const KernelChoice& a, const KernelChoice& 
   return scratch;
 }
 
+// Adds the CPU's kernels of an op that consists of others: of their reference kernels, and of those
+// that they would choose. kSelect is like select_part.
+template <KernelChoice (*kSelect)(const KernelQuery&, DeviceType, std::string_view)>
+void add_cpu_pair(KernelTable& table, const OpDef& op) {
+  table.add(op, DeviceType::kCpu, {"reference", [](const KernelQuery& query) {
+                                     return kSelect(query, DeviceType::kCpu, "reference");
+                                   }});
+  table.add(op, DeviceType::kCpu, {"pair", [](const KernelQuery& query) {
+                                     return kSelect(query, DeviceType::kCpu, "");
+                                   }});
+}
+
 }  // namespace flow::ops

@@ -6,6 +6,7 @@
 
 #include <sched.h>
 
+#include "core/calls/site_scope.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/flow_calls.h"
@@ -99,7 +100,7 @@ ThreadState& attach_to_process() {
 
 Site user_site(Site site) {
   if (site.is_known() && !site.is_inside_library()) return site;
-  const Site scope = thread_state().scope_site;
+  const Site scope = SiteScope::current();
   return scope.is_known() ? scope : site;
 }
 

@@ -61,12 +61,6 @@ DeviceMessages::~DeviceMessages() {
   }
 }
 
-// Asking for the UUID takes CUDA a long time.
-const DeviceOffer& DeviceMessages::own_offer() {
-  if (!own_offer_) own_offer_ = {nccl_offer(*context_), ipc_offer(*context_)};
-  return *own_offer_;
-}
-
 IpcMessages& DeviceMessages::ipc() {
   if (ipc_ == nullptr) ipc_ = make_ipc_messages(*context_);
   return *ipc_;
@@ -127,7 +121,7 @@ DeviceOffer DeviceMessages::announce(int64_t member, const Outgoing& send) {
   send->bulk_tag = world_.next_bulk_tag();
   other.announced.emplace(send->number, send);
   world_.keep_advancing(group_);
-  return own_offer();
+  return {nccl_offer(*context_), ipc_offer(*context_)};
 }
 
 void DeviceMessages::forget(int64_t member, const DeviceSend& send) {
@@ -209,7 +203,7 @@ bool DeviceMessages::receive_by_ipc(int64_t member, int64_t number, const IpcOff
   Peer& other = peer(member);
   if (other.is_unshared) return false;
   return guarded([&] {
-    if (!may_share(offer, own_offer().ipc)) return false;
+    if (!may_share(offer, ipc_offer(*context_))) return false;
     const std::optional<IpcTarget> target = ipc().show(receive.data);
     if (!target) return false;
     receive.shown = target->ready;
@@ -247,7 +241,7 @@ bool DeviceMessages::receive_by_nccl(int64_t member, int64_t number, const NcclO
   if (other.in == nullptr && !other.is_refused) {
     guarded([&] {
       const std::optional<NcclInvitation> invitation =
-          can_connect(offer, own_offer().nccl) ? invite() : std::nullopt;
+          can_connect(offer, nccl_offer(*context_)) ? invite() : std::nullopt;
       other.is_refused = !invitation;
       if (!invitation) return false;
       other.in = make_nccl_link(*context_, *invitation, false);

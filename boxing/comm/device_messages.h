@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -143,7 +142,6 @@ class DeviceMessages {
   IpcMessages& ipc();
   bool advance_sends(int64_t member);
   bool advance_receives(int64_t member);
-  const DeviceOffer& own_offer();
   void fail(const std::string& reason);
   // Calls `work`; an exception fails the world.
   template <class Work>
@@ -154,7 +152,6 @@ class DeviceMessages {
   uint64_t group_;
   std::vector<int64_t> ranks_;
   std::vector<Peer> peers_;
-  std::optional<DeviceOffer> own_offer_;
   std::unique_ptr<IpcMessages> ipc_;  // null until it is needed
   // Buffers that queued sends read, and the bytes of all buffers.
   std::deque<std::pair<Ref<Storage>, DevicePointPtr>> leaving_;

@@ -146,10 +146,7 @@ std::unique_ptr<DeviceCommunicator> make_ipc_communicator(RankContext& rank, Com
                                                           const Fingerprint& what) {
   if (group.shares_memory() || group.size() < 2 || group.size() > kMostDeviceMembers)
     return nullptr;
-  cudaDeviceProp properties{};
-  FLOW_CUDA_CALL(cudaGetDeviceProperties(&properties, cuda::rank_device(rank).index()));
-  std::array<char, sizeof(properties.uuid.bytes)> uuid{};
-  std::memcpy(uuid.data(), properties.uuid.bytes, uuid.size());
+  const auto& uuid = cuda::device_uuid(rank);
   const auto all = gathered(group, uuid, what);
   if (std::any_of(all.begin(), all.end(), [&](const auto& other) { return other != uuid; }))
     return nullptr;

@@ -1,6 +1,5 @@
 #include "boxing/comm/ipc_messages.h"
 
-#include <algorithm>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -100,17 +99,11 @@ class OnCopyStream final : public IpcMessages {
 }  // namespace
 
 IpcOffer ipc_offer(RankContext& rank) {
-  IpcOffer own;
-  cudaDeviceProp properties{};
-  FLOW_CUDA_CALL(cudaGetDeviceProperties(&properties, cuda::rank_device(rank).index()));
-  static_assert(sizeof(own.device) == sizeof(properties.uuid.bytes));
-  std::memcpy(own.device, properties.uuid.bytes, sizeof(own.device));
-  own.shares = true;
-  return own;
+  return {.shares = true, .device = cuda::device_uuid(rank)};
 }
 
 bool may_share(const IpcOffer& a, const IpcOffer& b) {
-  return a.shares && b.shares && std::equal(a.device, a.device + sizeof(a.device), b.device);
+  return a.shares && b.shares && a.device == b.device;
 }
 
 std::unique_ptr<IpcMessages> make_ipc_messages(RankContext& rank) {

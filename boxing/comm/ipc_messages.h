@@ -18,8 +18,8 @@ namespace flow::boxing {
 // What a rank tells another one that may share its device. It is sent as it is in memory, as all
 // structs below are.
 struct IpcOffer {
-  bool shares = false;   // memory of the rank can be shared at all
-  char device[16] = {};  // its UUID
+  bool shares = false;            // memory of the rank can be shared at all
+  std::array<char, 16> device{};  // its UUID
 };
 
 IpcOffer ipc_offer(RankContext& rank);

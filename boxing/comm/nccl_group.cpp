@@ -332,15 +332,12 @@ bool can_connect_all(const std::vector<NcclOffer>& offers) {
 NcclOffer nccl_offer(RankContext& rank) {
   NcclOffer own;
   if (!library().is_usable || library().get_version(&own.version) != ncclSuccess) return {};
-  cudaDeviceProp properties{};
-  FLOW_CUDA_CALL(cudaGetDeviceProperties(&properties, cuda::rank_device(rank).index()));
-  std::memcpy(own.device, properties.uuid.bytes, sizeof(own.device));
+  own.device = cuda::device_uuid(rank);
   return own;
 }
 
 bool can_connect(const NcclOffer& a, const NcclOffer& b) {
-  return a.version != 0 && a.version == b.version &&
-         std::memcmp(a.device, b.device, sizeof(a.device)) != 0;
+  return a.version != 0 && a.version == b.version && a.device != b.device;
 }
 
 std::optional<NcclInvitation> invite() {

@@ -1,6 +1,7 @@
 // Transfers between ranks with distinct CUDA devices by NCCL, which is loaded at its first use.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,13 +48,12 @@ std::unique_ptr<NcclGroup> make_nccl_group(RankContext& rank, Communicator& grou
 
 // What a rank tells another one that may connect to it. It is sent as it is in memory.
 struct NcclOffer {
-  int version = 0;       // of NCCL; 0: it is missing
-  char device[16] = {};  // its UUID
+  int version = 0;                // of NCCL; 0: it is missing
+  std::array<char, 16> device{};  // its UUID
 };
 
 NcclOffer nccl_offer(RankContext& rank);
-// Whether both have the same NCCL, and a device each. UUIDs tell devices apart on any hosts, in
-// containers, and as slices of a GPU.
+// Whether both have the same NCCL, and a device each.
 bool can_connect(const NcclOffer& a, const NcclOffer& b);
 
 // What both sides of a connection know. It is sent as it is in memory.

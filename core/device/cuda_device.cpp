@@ -1,8 +1,10 @@
 #include "core/device/cuda_device.h"
 
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -108,6 +110,18 @@ class DeviceSlot {
     return *device_;
   }
 
+  const std::array<char, 16>& uuid(const RankIdentity& rank) {
+    const int of = device(rank).index();
+    const std::lock_guard lock(mutex_);
+    if (!uuid_) {
+      cudaDeviceProp properties = {};
+      FLOW_CUDA_CALL(cudaGetDeviceProperties(&properties, of));
+      static_assert(sizeof(*uuid_) == sizeof(properties.uuid.bytes));
+      std::memcpy(uuid_.emplace().data(), properties.uuid.bytes, sizeof(properties.uuid.bytes));
+    }
+    return *uuid_;
+  }
+
   int index(const RankIdentity& rank) const {
     if (device_ != nullptr) return device_->index();
     if (selected_ >= 0) return selected_;
@@ -141,6 +155,7 @@ class DeviceSlot {
   std::mutex mutex_;
   RankDevice* device_ = nullptr;
   int selected_ = -1;
+  std::optional<std::array<char, 16>> uuid_;  // of device_, once somebody asked for it
 };
 
 DeviceSlot& slot_of(RankContext& rank) {
@@ -244,6 +259,10 @@ RankDevice& rank_device(RankContext& rank) {
   RankDevice& device = slot_of(rank).device(rank.identity());
   device.make_current();
   return device;
+}
+
+const std::array<char, 16>& device_uuid(RankContext& rank) {
+  return slot_of(rank).uuid(rank.identity());
 }
 
 cudaError_t order_work(const DeviceAllocator& first, const DeviceAllocator& second) noexcept {

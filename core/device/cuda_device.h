@@ -1,6 +1,7 @@
 // A rank's CUDA device: its streams, its memory, and copies between host and device.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -143,6 +144,10 @@ class RankDevice {
 // it: device local_rank modulo the number of devices, unless select_device was called before.
 // Throws Unsupported if there is no device.
 RankDevice& rank_device(RankContext& rank);
+
+// The UUID of the rank's device: it tells devices apart on any hosts, in containers, and as slices
+// of a GPU. CUDA takes a long time to answer, so it is asked once for each rank.
+const std::array<char, 16>& device_uuid(RankContext& rank);
 
 // Work queued later on the stream of `second` waits for the work that is queued on that of `first`
 // now. Leaves the thread's current device as it is.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/calls/site_scope.h"
 #include "core/env.h"
 #include "core/error.h"
 
@@ -44,6 +45,18 @@ TEST(Context, UnattachedThreadIsRefusedWhileRanksAreThreads) {
   }).join();
   set_threads_mode(false);
   EXPECT_NE(message.find("belongs to no rank"), std::string::npos) << message;
+}
+
+// A scope that begins before the thread's first call, which attaches it, is seen by that call.
+TEST(Context, AFirstCallHasTheSiteOfItsScope) {
+  Site seen = Site::none();
+  const Site site = Site::here();
+  std::thread([&] {
+    const SiteScope scope(site);
+    thread_state();
+    seen = user_site(Site::none());
+  }).join();
+  EXPECT_EQ(seen.line(), site.line());
 }
 
 TEST(Context, SlotsAreFoundByType) {

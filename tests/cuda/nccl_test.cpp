@@ -189,6 +189,16 @@ TEST_F(CudaNccl, TellsDevicesApartByTheirUuids) {
   cuda_emulator::share_uuid(false);
 }
 
+TEST_F(CudaNccl, AsksForTheUuidOfADeviceOnce) {
+  const int64_t before = cuda_emulator::num_property_queries();
+  run_ranks(3, [] {
+    const Tensor x = ones({4}, {.device = "cuda"});
+    static_cast<void>(comm::all_reduce(x));
+    if (env::rank() != 0) static_cast<void>(comm::all_reduce(x, {.ranks = {1, 2}}));
+  });
+  EXPECT_EQ(cuda_emulator::num_property_queries() - before, 3);
+}
+
 TEST_F(CudaNccl, LeavesNoCommunicatorsBehind) {
   const int64_t before = cuda_emulator::live_library_objects();
   run_ranks(2, [] { static_cast<void>(comm::all_reduce(ones({3}, {.device = "cuda"}))); });

@@ -134,6 +134,7 @@ Memory& memory() {
 thread_local int current_device = 0;
 
 std::atomic<int64_t> opened_blocks = 0;
+std::atomic<int64_t> property_queries = 0;
 
 // What a handle of a block says.
 struct SharedBlock {
@@ -158,6 +159,10 @@ int num_users(const DeviceMemory::Block& block) {
 }
 
 }  // namespace
+
+int64_t num_property_queries() {
+  return property_queries;
+}
 
 int64_t num_opened_blocks() {
   return opened_blocks;
@@ -344,6 +349,7 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device < 0 || device >= cuda_emulator::kDevices) return cudaErrorInvalidDevice;
+  ++cuda_emulator::property_queries;
   *properties = {};
   std::strcpy(properties->name, "emulated device");
   std::strcpy(properties->uuid.bytes, "emulated");

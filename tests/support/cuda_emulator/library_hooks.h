@@ -40,6 +40,9 @@ LibraryCalls library_calls();
 // Blocks of other processes that were opened since the start of the process.
 int64_t num_opened_blocks();
 
+// Questions for the properties of a device since the start of the process.
+int64_t num_property_queries();
+
 // Launches of kernels since the start of the process, those of the libraries too. What is captured
 // is not launched, and what graphs launch is not counted.
 int64_t num_launches();

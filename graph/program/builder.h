@@ -74,6 +74,9 @@ class ProgramBuilder {
   void add_sum(BufferId source, BufferId target);
   // add_sum, but in the first run of the block the target becomes the source.
   void add_to_sum(BufferId source, BufferId target);
+  // Adds the sums that wait and that make these buffers. The members of a group form the same
+  // buckets only if each of them calls this, also if it has nothing else to do with the buffers.
+  void complete(const std::vector<BufferId>& buffers);
   // Start a message and return its step, for which a step of the same micro-batch has to wait.
   size_t add_send(BufferId buffer, int64_t peer, int64_t tag, const Node& node);
   size_t add_recv(BufferId buffer, int64_t peer, int64_t tag, const Node& node);

@@ -168,6 +168,7 @@ void PartBuffers::send(size_t edge, int64_t m) {
   BufferId buffer = part_input(source, cut_.sbp_of(source), m);
   const Value value = sent_value(graph_, cut_, it, m);
   if (!(value.nd_sbp == graph_.value(source).nd_sbp)) buffer = lay_out(node, buffer, value);
+  builder_.complete({buffer});
   for (const Message& message : order_.messages(it, m)) {
     if (message.from != rank_) continue;
     const BufferId own = box(buffer, message.box);

@@ -348,6 +348,18 @@ TEST(Pipeline, LossesOfAnEarlierStageEqualOneRank) {
     expect_pipeline_equals_one_rank(task, layout,
                                     {{1}, {3}, {3, pipeline::gpipe()}, {3, pipeline::zb_h1()}});
   }
+
+  // The first stage sums `hidden` over two ranks for itself and for the second stage, to which one
+  // of the two sends it.
+  const Placement first("cpu", {{0, 1}, {2, 3}}), last("cpu", {{4, 5}, {6, 7}});
+  const auto lay_out = [=](WithLoss& model) {
+    model.layers.first.to_global(first, {sbp::split(1), kB});
+    model.layers.second.to_global(last, {kB, kB});
+    nn::graph_module(model.layers.first).set_stage(0, first);
+    nn::graph_module(model.layers.second).set_stage(1, last);
+  };
+  expect_pipeline_equals_one_rank(task, {"two grids", 8, lay_out, first, last, {kB, kS0}},
+                                  {{1}, {3}, {3, pipeline::zb_h1()}});
 }
 
 TEST(Pipeline, WritesInPlaceEqualOneRank) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -31,7 +32,7 @@ constexpr int kSteps = 2;
 // Returns `value` in the layout of `x`, which may be on another stage.
 Tensor beside(const Tensor& x, const Tensor& value) {
   if (!x.is_global() || value.placement() == x.placement()) return value;
-  return value.to_global({.placement = x.placement(), .sbp = NdSbp::broadcast(1)});
+  return value.to_global({.placement = x.placement(), .sbp = NdSbp::broadcast(x.sbp().size())});
 }
 
 // What a layer works on besides its input.
@@ -86,6 +87,57 @@ const std::vector<Kind>& kinds() {
       {"logsumexp", [](const Tensor& x, A&) { return x - logsumexp(x, 1, {.keepdim = true}); }},
       {"bilinear",
        [](const Tensor& x, A& a) { return tanh(a.linear(x)) * sigmoid(a.linear(x)) + x; }, true},
+      {"convolved columns",
+       [](const Tensor& x, A& a) {
+         const Tensor kernel = a.linear.weight.narrow(0, 0, 2).reshape({4, 1, 3});
+         const Tensor y = conv1d(x.unsqueeze(1), kernel, a.linear.bias.narrow(0, 0, 4),
+                                 {.stride = 1, .padding = 1});
+         return tanh(y.sum(1)) - 0.5 * x;
+       },
+       true},
+      {"looked up",
+       [](const Tensor& x, A& a) {
+         return embedding(argmax(x, 1), a.linear.weight) * x + a.linear.bias;
+       },
+       true},
+      {"einsum",
+       [](const Tensor& x, A& a) {
+         return tanh(einsum("bi,oi->bo", {x, a.linear.weight}) + a.linear.bias);
+       },
+       true},
+      {"rows times matrices",
+       [](const Tensor& x, A& a) {
+         const Tensor matrices = x.unsqueeze(2) * a.linear.weight;
+         return tanh(bmm(x.unsqueeze(1), matrices).squeeze(1) + a.linear.bias);
+       },
+       true},
+      {"recurrent",
+       [](const Tensor& x, A& a) {
+         const nn::Linear& l = a.linear;
+         const Tensor once = tanh(linear(x, l.weight, l.bias));
+         return tanh(linear(once, l.weight, l.bias) + x);
+       },
+       true},
+      {"column weights",
+       [](const Tensor& x, A& a) { return x * a.linear.weight[2] + a.linear.bias; }, true},
+      {"norm with weights",
+       [](const Tensor& x, A& a) {
+         return rms_norm(x, {kWidth}, {.weight = a.linear.bias + 1}) + sum(a.linear.weight) * 0.01;
+       },
+       true},
+      {"gathered columns",
+       [](const Tensor& x, A&) { return gather(x, 1, argsort(x, {.dim = 1})) + x; }},
+      {"masked", [](const Tensor& x, A&) { return masked_fill(x, gt(x, 0.5), 0.25) * x; }},
+      {"grouped",
+       [](const Tensor& x, A&) {
+         return group_norm(x.reshape({x.size(0), 2, 3}), 2).reshape({x.size(0), kWidth});
+       }},
+      {"norms of columns",
+       [](const Tensor& x, A&) {
+         return x / (0.5 + linalg::vector_norm(x, {.dim = {1}, .keepdim = true}));
+       }},
+      {"products of columns of a row",
+       [](const Tensor& x, A&) { return x + 0.1 * cumprod(tanh(x), 1); }},
       // views
       {"twice transposed", [](const Tensor& x, A&) { return tanh(x.t()).t() + x; }},
       {"heads",
@@ -206,6 +258,7 @@ struct Model {
   Rule rule = Rule::kSgd;
   bool has_two_optimizers = false;
   bool clips = false;
+  bool has_schedule = false;
   int64_t batch = 1;
 };
 
@@ -217,8 +270,9 @@ struct Way {
   pipeline::ScheduleRule schedule = pipeline::one_f_one_b();
   std::vector<Placement> stages = {};  // none: local tensors
   std::vector<NdSbp> weights = {};     // by stage
-  Sbp data = kB;
+  NdSbp data = kB;
   int64_t zero_stage = 0;
+  bool resumes = false;  // after the first step, in new objects
   bool recomputes = false;
   bool overlaps_all = false;
   bool receives_early = true;
@@ -294,19 +348,22 @@ std::shared_ptr<optim::Optimizer> optimizer_of(Rule rule, const std::vector<Tens
   return {};
 }
 
+// An optimizer and its schedule, or none.
+struct Updates {
+  std::shared_ptr<optim::Optimizer> optimizer;
+  std::shared_ptr<optim::lr_scheduler::LRScheduler> schedule = {};
+};
+
 struct Step : nn::Graph<Step> {
   const Model& model;
   Net net;
 
-  Step(const Model& m, Net n, const std::vector<std::shared_ptr<optim::Optimizer>>& optimizers,
-       const Way& way)
-      : model(m), net(n) {
-    for (const auto& optimizer : optimizers) {
-      if (m.clips) {
-        add_optimizer(*optimizer, {.clip_grad_norm = 0.5});
-      } else {
-        add_optimizer(*optimizer);
-      }
+  Step(const Model& m, Net n, const std::vector<Updates>& updates, const Way& way)
+      : model(m), net(register_module("net", n)) {
+    for (const Updates& update : updates) {
+      nn::GraphOptimizerOptions options{.lr_scheduler = update.schedule.get()};
+      if (m.clips) options.clip_grad_norm = 0.5;
+      add_optimizer(*update.optimizer, options);
     }
     config().set_micro_batches(way.micro_batches).set_schedule(way.schedule);
     config().enable_zero({.stage = way.zero_stage});
@@ -326,12 +383,23 @@ struct Step : nn::Graph<Step> {
   }
 };
 
+// The layout of weights, and of biases, which have no second dim to split.
+nn::SbpPatterns patterns_of(const NdSbp& weights) {
+  NdSbp biases = weights;
+  for (int64_t axis = 0; axis < biases.size(); ++axis) {
+    if (biases[axis] == kS1) biases = biases.with(axis, kB);
+  }
+  return {{"*weight", weights}, {"*", biases}};
+}
+
 void lay_out(Net& net, const Way& way) {
   net.to_global(Placement("cpu", {0}), kB);  // ranks have drawn weights of their own
   for (int64_t i = 0; i < net.layers.size(); ++i) {
     const auto stage =
         static_cast<size_t>(i * static_cast<int64_t>(way.stages.size()) / net.layers.size());
-    net.layers[i].to_global(way.stages[stage], way.weights[stage]);
+    if (net.layers[i].kind->has_weights) {
+      net.layers[i].to_global(way.stages[stage], patterns_of(way.weights[stage]));
+    }
     if (way.stages.size() > 1) {
       nn::graph_module(net.layers[i]).set_stage(static_cast<int64_t>(stage), way.stages[stage]);
     }
@@ -339,26 +407,74 @@ void lay_out(Net& net, const Way& way) {
   net.share();
 }
 
+// The objects of a training.
+struct Training {
+  const Model& model;
+  const Way& way;
+  Net net;
+  std::vector<Updates> updates;
+  std::unique_ptr<Step> graph;
+
+  Training(const Model& m, const Way& w) : model(m), way(w), net(m) {
+    if (!way.stages.empty()) lay_out(net, way);
+    const std::vector<Tensor> parameters = net.parameters();
+    const auto middle =
+        parameters.begin() +
+        static_cast<std::ptrdiff_t>(model.has_two_optimizers ? parameters.size() / 2 : 0);
+    if (middle != parameters.begin()) {
+      updates.push_back({optimizer_of(Rule::kSgd, {parameters.begin(), middle})});
+    }
+    updates.push_back({optimizer_of(model.rule, {middle, parameters.end()})});
+    if (model.has_schedule) {
+      optim::Optimizer& optimizer = *updates.back().optimizer;
+      updates.back().schedule = std::make_shared<optim::lr_scheduler::StepLR>(
+          optimizer, optim::lr_scheduler::StepLROptions{.step_size = 1, .gamma = 0.5});
+    }
+    if (way.is_compiled) graph = std::make_unique<Step>(model, net, updates, way);
+  }
+
+  // One eager step.
+  double step(const Tensor& x, const Tensor& y, const Tensor& labels) {
+    for (const Updates& update : updates)
+      update.optimizer->zero_grad();
+    const Tensor loss = loss_of(model, net(x), y, labels);
+    loss.backward();
+    for (const Updates& update : updates) {
+      if (model.clips) nn::utils::clip_grad_norm_(update.optimizer->parameters(), 0.5);
+      update.optimizer->step();
+      if (update.schedule != nullptr) update.schedule->step();
+    }
+    return loss.item<double>();
+  }
+
+  // A training that goes on where this one is.
+  std::unique_ptr<Training> resumed() const {
+    const Generator::State generator = generator_state();
+    auto next = std::make_unique<Training>(model, way);
+    set_generator_state(generator);
+    if (graph != nullptr) {
+      next->graph->load_state_dict(graph->state_dict());
+      return next;
+    }
+    next->net.load_state_dict(net.state_dict());
+    for (size_t i = 0; i < updates.size(); ++i) {
+      next->updates[i].optimizer->load_state_dict(updates[i].optimizer->state_dict());
+      if (updates[i].schedule != nullptr) {
+        next->updates[i].schedule->load_state_dict(updates[i].schedule->state_dict());
+      }
+    }
+    return next;
+  }
+};
+
 // Adds what the rank does together with others in the runs of a graph to `recorded`, if it is not
 // null.
 TrainingRun train(const Model& model, const Way& way,
                   std::vector<BytesOfCollectives>* recorded = nullptr) {
   manual_seed(5);
-  Net net(model);
-  const bool is_global = !way.stages.empty();
-  if (is_global) lay_out(net, way);
-  std::vector<std::shared_ptr<optim::Optimizer>> optimizers;
-  const std::vector<Tensor> parameters = net.parameters();
-  const auto middle =
-      parameters.begin() +
-      static_cast<std::ptrdiff_t>(model.has_two_optimizers ? parameters.size() / 2 : 0);
-  if (middle != parameters.begin()) {
-    optimizers.push_back(optimizer_of(Rule::kSgd, {parameters.begin(), middle}));
-  }
-  optimizers.push_back(optimizer_of(model.rule, {middle, parameters.end()}));
-  Step graph(model, net, optimizers, way);
+  auto training = std::make_unique<Training>(model, way);
   TensorOptions first{.dtype = float64}, last = first;
-  if (is_global) {
+  if (!way.stages.empty()) {
     first.placement = way.stages.front();
     last.placement = way.stages.back();
     first.sbp = last.sbp = way.data;
@@ -367,31 +483,25 @@ TrainingRun train(const Model& model, const Way& way,
   classes.dtype = int64;
   TrainingRun run;
   for (int step = 0; step < kSteps; ++step) {
+    if (way.resumes && step == 1) training = training->resumed();
     const Tensor x = randn({model.batch, kWidth}, first), y = randn({model.batch, kWidth}, last);
     const Tensor labels = randint(0, kWidth, {model.batch}, classes);
-    if (way.is_compiled && recorded != nullptr) {
-      const graph::CompiledStep& plan = graph.compile(x, y, labels).plan();
-      take_recorded_calls();
-      const Tensor loss = graph(x, y, labels);
-      recorded->push_back(expect_as_certified(plan, take_recorded_calls(), "graph"));
-      run.losses.push_back(loss.item<double>());
+    if (!way.is_compiled) {
+      run.losses.push_back(training->step(x, y, labels));
       continue;
     }
-    if (way.is_compiled) {
+    Step& graph = *training->graph;
+    if (recorded == nullptr) {
       run.losses.push_back(graph(x, y, labels).item<double>());
       continue;
     }
-    for (const auto& optimizer : optimizers)
-      optimizer->zero_grad();
-    const Tensor loss = loss_of(model, net(x), y, labels);
-    loss.backward();
-    for (const auto& optimizer : optimizers) {
-      if (model.clips) nn::utils::clip_grad_norm_(optimizer->parameters(), 0.5);
-      optimizer->step();
-    }
+    const graph::CompiledStep& plan = graph.compile(x, y, labels).plan();
+    take_recorded_calls();
+    const Tensor loss = graph(x, y, labels);
+    recorded->push_back(expect_as_certified(plan, take_recorded_calls(), "graph"));
     run.losses.push_back(loss.item<double>());
   }
-  run.read_weights(net);
+  run.read_weights(training->net);
   return run;
 }
 
@@ -403,13 +513,19 @@ class Draw {
   Model model() {
     Model model;
     model.layers.push_back(&kinds()[static_cast<size_t>(below(2))]);  // has a weight to share
-    for (int64_t i = 3 + below(3); i > 0; --i)
-      model.layers.push_back(&pick(kinds()));
+    // Many micro-batches of models that mix rows are refused.
+    const bool may_mix = one_in(2);
+    const auto left = static_cast<size_t>(4 + below(3));
+    while (model.layers.size() < left) {
+      const Kind& kind = pick(kinds());
+      if (may_mix || !kind.mixes_rows) model.layers.push_back(&kind);
+    }
     model.dropout = 0.25;
     model.loss = static_cast<Loss>(below(4));
     model.rule = static_cast<Rule>(below(5));
     model.has_two_optimizers = one_in(4);
     model.clips = one_in(2);
+    model.has_schedule = one_in(3);
     model.batch = 10 + below(7);
     return model;
   }
@@ -433,8 +549,10 @@ class Draw {
       way.transport = one_in(3) ? static_cast<int>(1 + below(2)) : 0;
       way.overlaps_all = one_in(2);
     }
-    for (Way& way : ways)
+    for (Way& way : ways) {
       way.receives_early = one_in(2);
+      way.resumes = one_in(3);
+    }
     return ways;
   }
 
@@ -458,21 +576,34 @@ class Draw {
     }
   }
 
-  // Data parallel or tensor parallel.
+  // Data parallel or tensor parallel along each axis of the placement.
+  void draw_layouts(Way& way, int64_t axes) {
+    std::vector<Sbp> data, weights;
+    for (int64_t axis = 0; axis < axes; ++axis) {
+      data.push_back(one_in(2) ? kS0 : kB);
+      weights.push_back(data.back() == kS0 ? kB : pick(std::vector<Sbp>{kB, kS0, kS1}));
+    }
+    way.data = NdSbp(data);
+    way.weights.assign(way.stages.size(), NdSbp(weights));
+  }
+
   void lay_out_on_one_stage(Way& way) {
-    way.stages = {one_in(2) ? kPair : kThree};
-    way.data = one_in(2) ? kS0 : kB;
-    way.weights = {way.data == kS0 ? kB : pick(std::vector<Sbp>{kB, kS0})};
+    way.stages = {pick(std::vector<Placement>{kPair, kThree, kGrid})};
+    draw_layouts(way, way.stages[0].num_axes());
   }
 
   void lay_out_on_stages(Way& way) {
-    const int64_t num_workers = 2 + below(2), width = 1 + below(2);
+    const bool has_grids = one_in(5);
+    const int64_t num_workers = has_grids ? 2 : 2 + below(2), width = has_grids ? 4 : 1 + below(2);
     std::vector<Placement> workers;
     for (int64_t worker = 0; worker < num_workers; ++worker) {
       std::vector<int64_t> ranks;
       for (int64_t i = 0; i < width; ++i)
         ranks.push_back(worker * width + i);
       workers.emplace_back("cpu", ranks);
+      if (has_grids) {
+        workers.back() = Placement("cpu", {{ranks[0], ranks[1]}, {ranks[2], ranks[3]}});
+      }
     }
     way.stages = workers;
     way.micro_batches = pick(std::vector<int64_t>{1, 2, 3, 5});
@@ -495,9 +626,11 @@ class Draw {
       default:
         way.schedule = pipeline::one_f_one_b();
     }
-    way.data = width > 1 && one_in(2) ? kS0 : kB;
-    const Sbp weights = width > 1 && way.data == kB && one_in(2) ? kS0 : kB;
-    way.weights.assign(way.stages.size(), weights);
+    if (width == 1) {
+      way.weights.assign(way.stages.size(), kB);
+    } else {
+      draw_layouts(way, workers[0].num_axes());
+    }
     way.zero_stage = below(4);
   }
 
@@ -510,10 +643,11 @@ std::string describe(const Model& model, const Way& way) {
     text += str(text.empty() ? "" : ", ", kind->name);
   text +=
       str("; loss ", static_cast<int>(model.loss), ", rule ", static_cast<int>(model.rule),
-          model.has_two_optimizers ? ", two optimizers" : "", model.clips ? ", clips" : "", "; ",
-          model.batch, " rows; ", way.is_compiled ? "graph" : "eager", way.is_exact ? " exact" : "",
-          ", ", way.micro_batches, " micro-batches, ", to_string(way.schedule), ", zero ",
-          way.zero_stage, way.recomputes ? ", recompute" : "",
+          model.has_two_optimizers ? ", two optimizers" : "", model.clips ? ", clips" : "",
+          model.has_schedule ? ", a schedule" : "", "; ", model.batch, " rows; ",
+          way.is_compiled ? "graph" : "eager", way.is_exact ? " exact" : "", ", ",
+          way.micro_batches, " micro-batches, ", to_string(way.schedule), ", zero ", way.zero_stage,
+          way.recomputes ? ", recompute" : "", way.resumes ? ", resumes" : "",
           way.overlaps_all ? ", all overlaps" : "", way.receives_early ? ", early receives" : "",
           ", transport ", way.transport, "; data ", way.data);
   for (size_t i = 0; i < way.stages.size(); ++i)

@@ -209,9 +209,26 @@ bool starts_with(const std::string& text, const std::string& start) {
   return text.compare(0, start.size(), start) == 0;
 }
 
+// What the rank gives to a part of a route. The route of a bucket is that of the rank whose parts
+// of the addends are the largest.
+int64_t elements_given(const graph::Program& program, const graph::Step& step,
+                       const boxing::Route& route, const boxing::RouteStep& part, int64_t rank) {
+  if (step.as<graph::BucketStep>() != nullptr) {
+    int64_t elements = 0;
+    for (const graph::BufferId addend : step.inputs)
+      elements += program.buffer(addend).meta->local_numel;
+    return elements;
+  }
+  const boxing::Layout& held = part.from;
+  const int64_t position = held.placement.position(rank);
+  return position < 0 ? 0 : box_of(route.shape, held.placement, held.nd_sbp, position).size.numel();
+}
+
 void expect_collective(const RecordedCall& call, const Communication& stated,
-                       const boxing::Route& route, const boxing::RouteStep& part, int64_t rank,
+                       const graph::Program& program, const boxing::RouteStep& part, int64_t rank,
                        const std::string& where) {
+  const graph::Step& step = program.steps[stated.step];
+  const boxing::Route& route = *step.route();
   EXPECT_EQ(call.ranks, stated.ranks) << where;
   EXPECT_STREQ(call.what.op, "redistribute") << where;
   const std::string kind = stated.what.substr(0, stated.what.find(" of "));
@@ -227,11 +244,9 @@ void expect_collective(const RecordedCall& call, const Communication& stated,
       << stated.what << where;
   EXPECT_EQ(str(call.what.from, ' ', call.what.to), str(route.from, ' ', route.to)) << where;
   if (call.name == "all_to_all") return;  // sends only what others lack, or to each what it reads
-  const boxing::Layout& held = part.from;
-  const int64_t position = held.placement.position(rank);
-  const int64_t elements =
-      position < 0 ? 0 : box_of(route.shape, held.placement, held.nd_sbp, position).size.numel();
-  EXPECT_EQ(call.bytes, elements * static_cast<int64_t>(dtype_size(route.dtype))) << where;
+  EXPECT_EQ(call.bytes, elements_given(program, step, route, part, rank) *
+                            static_cast<int64_t>(dtype_size(route.dtype)))
+      << where;
 }
 
 void expect_message(const RecordedCall& call, const Communication& stated,
@@ -296,13 +311,13 @@ BytesOfCollectives expect_as_certified(const graph::CompiledStep& step,
     const std::pair<size_t, size_t> here(stated.run, stated.step);
     earlier = here == last ? earlier + 1 : 0;
     last = here;
-    const boxing::Route& route = *step.program().steps[stated.step].route();
-    const boxing::RouteStep* part = part_of(route, rank, earlier);
+    const boxing::RouteStep* part =
+        part_of(*step.program().steps[stated.step].route(), rank, earlier);
     if (part == nullptr) {
       ADD_FAILURE() << "the route has fewer parts" << where;
       continue;
     }
-    expect_collective(calls[i], stated, route, *part, rank, where);
+    expect_collective(calls[i], stated, step.program(), *part, rank, where);
     bytes[{stated.what, times[stated.what]++}] = {stated.bytes, calls[i].received};
   }
   const graph::RankCertificate& own =

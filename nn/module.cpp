@@ -327,10 +327,10 @@ void ModuleBase::to(std::string_view device, Site site) {
   }
 }
 
-ModuleBase::CallScope::CallScope(const ModuleBase& module, const ObjectType& type, Site site) {
+ModuleBase::CallScope::CallScope(const ModuleBase& module, const ObjectType& type, Site site)
+    : state_(thread_state()), scope_(site) {
   if (internal::module_recorder != nullptr) [[unlikely]]
     internal::module_recorder->note_call(module, type.bytes);
-  ThreadState& state = thread_state();
   State& own = module.live_state();
   if (own.num_checked != own.num_registrations) [[unlikely]] {
     module.check_members(type, site);
@@ -338,18 +338,14 @@ ModuleBase::CallScope::CallScope(const ModuleBase& module, const ObjectType& typ
   }
   if (!own.computed.empty()) [[unlikely]]
     computed_ = std::make_unique<const Substitution>(own.compute_members());
-  outer_site_ = state.scope_site;
-  outer_stage_ = state.stage;
-  if (own.stage >= 0) state.stage = own.stage;
-  outer_path_ = std::exchange(state.module_path, own.path);
-  if (site.is_known() && !site.is_inside_library()) state.scope_site = site;
+  outer_stage_ = state_.stage;
+  if (own.stage >= 0) state_.stage = own.stage;
+  outer_path_ = std::exchange(state_.module_path, own.path);
 }
 
 ModuleBase::CallScope::~CallScope() {
-  ThreadState& state = thread_state();
-  state.scope_site = outer_site_;
-  state.module_path = outer_path_;
-  state.stage = outer_stage_;
+  state_.module_path = outer_path_;
+  state_.stage = outer_stage_;
 }
 
 // What an object holds shows in the numbers of handles: they grow by the same amount with each copy

@@ -29,7 +29,8 @@
 
 namespace flow {
 class Substitution;
-}
+struct ThreadState;
+}  // namespace flow
 
 namespace flow::nn {
 
@@ -299,7 +300,8 @@ class ModuleBase {
     CallScope& operator=(const CallScope&) = delete;
 
    private:
-    Site outer_site_ = Site::none();
+    ThreadState& state_;
+    SiteScope scope_;
     const std::string* outer_path_ = nullptr;
     int64_t outer_stage_ = -1;
     // Of the weights that are computed from other parameters; null: there are none.

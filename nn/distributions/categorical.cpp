@@ -103,14 +103,12 @@ Tensor Bernoulli::draw(const Shape& sample_shape) const {
   return bernoulli(broadcast_to(probs(), extended(sample_shape)));
 }
 
-Tensor Bernoulli::log_prob(const Tensor& value, Site site) const {
-  const SiteScope scope(site);
+Tensor Bernoulli::compute_log_prob(const Tensor& value) const {
   const Tensor x = logits();
   return value * x - softplus(x);
 }
 
-Tensor Bernoulli::entropy(Site site) const {
-  const SiteScope scope(site);
+Tensor Bernoulli::compute_entropy() const {
   const Tensor x = logits();
   return softplus(x) - probs() * x;
 }
@@ -152,8 +150,7 @@ Tensor Categorical::draw(const Shape& sample_shape) const {
   return draws.t().reshape(extended(sample_shape));
 }
 
-Tensor Categorical::log_prob(const Tensor& value, Site site) const {
-  const SiteScope scope(site);
+Tensor Categorical::compute_log_prob(const Tensor& value) const {
   const Tensor table = logits();
   Shape shape = broadcast_shapes(value.shape(), batch_shape(), name());
   const Tensor classes = broadcast_to(cast(value, int64), shape).unsqueeze(-1);
@@ -161,8 +158,7 @@ Tensor Categorical::log_prob(const Tensor& value, Site site) const {
   return gather(broadcast_to(table, shape), -1, classes).squeeze(-1);
 }
 
-Tensor Categorical::entropy(Site site) const {
-  const SiteScope scope(site);
+Tensor Categorical::compute_entropy() const {
   // A class of probability 0 adds nothing.
   const Tensor p = probs();
   return -xlogy(p, p).sum(-1);
@@ -192,14 +188,12 @@ Tensor Dirichlet::draw(const Shape& sample_shape) const {
   return x / x.sum(-1, {.keepdim = true});
 }
 
-Tensor Dirichlet::log_prob(const Tensor& value, Site site) const {
-  const SiteScope scope(site);
+Tensor Dirichlet::compute_log_prob(const Tensor& value) const {
   return xlogy(concentration_ - 1, value).sum(-1) + lgamma(concentration_.sum(-1)) -
          lgamma(concentration_).sum(-1);
 }
 
-Tensor Dirichlet::entropy(Site site) const {
-  const SiteScope scope(site);
+Tensor Dirichlet::compute_entropy() const {
   const Tensor total = concentration_.sum(-1);
   const auto k = static_cast<double>(concentration_.size(-1));
   return lgamma(concentration_).sum(-1) - lgamma(total) - (k - total) * digamma(total) -

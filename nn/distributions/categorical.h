@@ -20,13 +20,13 @@ class Bernoulli : public Distribution {
 
   Tensor probs() const;
   Tensor logits() const;
-  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
-  Tensor entropy(Site site = Site::here()) const override;
   Tensor mean() const override;
   Tensor variance() const override;
 
  protected:
   Tensor draw(const Shape& sample_shape) const override;
+  Tensor compute_log_prob(const Tensor& value) const override;
+  Tensor compute_entropy() const override;
 
  private:
   Tensor probs_, logits_;  // one of them is defined
@@ -46,15 +46,15 @@ class Categorical : public Distribution {
 
   int64_t num_classes() const { return parameter().size(-1); }
 
-  // value: classes as integers.
-  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
-  Tensor entropy(Site site = Site::here()) const override;
   // NaN, as classes have no mean.
   Tensor mean() const override;
   Tensor variance() const override;
 
  protected:
   Tensor draw(const Shape& sample_shape) const override;
+  // value: classes as integers.
+  Tensor compute_log_prob(const Tensor& value) const override;
+  Tensor compute_entropy() const override;
 
  private:
   const Tensor& parameter() const { return probs_.defined() ? probs_ : logits_; }
@@ -71,13 +71,13 @@ class Dirichlet : public Distribution {
 
   const Tensor& concentration() const { return concentration_; }
 
-  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
-  Tensor entropy(Site site = Site::here()) const override;
   Tensor mean() const override;
   Tensor variance() const override;
 
  protected:
   Tensor draw(const Shape& sample_shape) const override;
+  Tensor compute_log_prob(const Tensor& value) const override;
+  Tensor compute_entropy() const override;
 
  private:
   Tensor concentration_;

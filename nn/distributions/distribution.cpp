@@ -16,27 +16,51 @@ Tensor Distribution::sample(const Shape& sample_shape, Site site) const {
   return draw(sample_shape);
 }
 
-Tensor Distribution::draw(const Shape& sample_shape) const {
-  return rsample(sample_shape);
+Tensor Distribution::rsample(const Shape& sample_shape, Site site) const {
+  const SiteScope scope(site);
+  return draw_with_gradient(sample_shape);
 }
 
-Tensor Distribution::rsample(const Shape& /*sample_shape*/, Site site) const {
-  throw Unsupported(str("[", name_,
-                        "] draws have no gradient with respect to the parameters; use "
-                        "sample(), and log_prob() in the loss"),
-                    site);
+Tensor Distribution::log_prob(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
+  return compute_log_prob(value);
 }
 
-Tensor Distribution::cdf(const Tensor& /*value*/, Site site) const {
-  lacks("cdf", site);
+Tensor Distribution::cdf(const Tensor& value, Site site) const {
+  const SiteScope scope(site);
+  return compute_cdf(value);
 }
 
-Tensor Distribution::icdf(const Tensor& /*q*/, Site site) const {
-  lacks("icdf", site);
+Tensor Distribution::icdf(const Tensor& q, Site site) const {
+  const SiteScope scope(site);
+  return compute_icdf(q);
 }
 
 Tensor Distribution::entropy(Site site) const {
-  lacks("entropy", site);
+  const SiteScope scope(site);
+  return compute_entropy();
+}
+
+Tensor Distribution::draw(const Shape& sample_shape) const {
+  return draw_with_gradient(sample_shape);
+}
+
+Tensor Distribution::draw_with_gradient(const Shape& /*sample_shape*/) const {
+  throw Unsupported(str("[", name_,
+                        "] draws have no gradient with respect to the parameters; use "
+                        "sample(), and log_prob() in the loss"));
+}
+
+Tensor Distribution::compute_cdf(const Tensor& /*value*/) const {
+  lacks("cdf");
+}
+
+Tensor Distribution::compute_icdf(const Tensor& /*q*/) const {
+  lacks("icdf");
+}
+
+Tensor Distribution::compute_entropy() const {
+  lacks("entropy");
 }
 
 Tensor Distribution::stddev() const {
@@ -52,11 +76,10 @@ Shape Distribution::extended(const Shape& sample_shape) const {
   return shape;
 }
 
-void Distribution::lacks(const char* method, Site site) const {
+void Distribution::lacks(const char* method) const {
   throw Unsupported(str("[", name_, "] has no ", method,
                         "(); it has sample, log_prob, mean and "
-                        "variance"),
-                    site);
+                        "variance"));
 }
 
 }  // namespace flow::distributions

@@ -64,15 +64,15 @@ class Distribution {
   Tensor sample(const Shape& sample_shape = {}, Site site = Site::here()) const;
   // Draws with a gradient with respect to the parameters (reparametrisation; Kingma and Welling
   // 2014).
-  virtual Tensor rsample(const Shape& sample_shape = {}, Site site = Site::here()) const;
+  Tensor rsample(const Shape& sample_shape = {}, Site site = Site::here()) const;
   // The logarithm of the density, or of the probability, at `value`, whose shape broadcasts with
   // batch_shape + event_shape. The result has no event dims.
-  virtual Tensor log_prob(const Tensor& value, Site site = Site::here()) const = 0;
+  Tensor log_prob(const Tensor& value, Site site = Site::here()) const;
   // The probability of a value up to `value`.
-  virtual Tensor cdf(const Tensor& value, Site site = Site::here()) const;
+  Tensor cdf(const Tensor& value, Site site = Site::here()) const;
   // The inverse of cdf, for 0 < q < 1.
-  virtual Tensor icdf(const Tensor& q, Site site = Site::here()) const;
-  virtual Tensor entropy(Site site = Site::here()) const;
+  Tensor icdf(const Tensor& q, Site site = Site::here()) const;
+  Tensor entropy(Site site = Site::here()) const;
   virtual Tensor mean() const = 0;
   virtual Tensor variance() const = 0;
   Tensor stddev() const;
@@ -80,13 +80,19 @@ class Distribution {
  protected:
   Distribution(const char* name, Shape batch_shape, Shape event_shape = {});
 
-  // What sample() returns. By default that of rsample.
+  // What the public functions return. By default, draw() is draw_with_gradient(), and the others
+  // throw Unsupported.
   virtual Tensor draw(const Shape& sample_shape) const;
+  virtual Tensor draw_with_gradient(const Shape& sample_shape) const;
+  virtual Tensor compute_log_prob(const Tensor& value) const = 0;
+  virtual Tensor compute_cdf(const Tensor& value) const;
+  virtual Tensor compute_icdf(const Tensor& q) const;
+  virtual Tensor compute_entropy() const;
 
   // sample_shape + batch_shape + event_shape.
   Shape extended(const Shape& sample_shape) const;
 
-  [[noreturn]] void lacks(const char* method, Site site) const;
+  [[noreturn]] void lacks(const char* method) const;
 
  private:
   const char* name_;

@@ -68,13 +68,11 @@ Tensor MixtureSameFamily::draw(const Shape& sample_shape) const {
   return gather(all, dim, broadcast_to(chosen, shape)).squeeze(dim);
 }
 
-Tensor MixtureSameFamily::log_prob(const Tensor& value, Site site) const {
-  const SiteScope scope(site);
+Tensor MixtureSameFamily::compute_log_prob(const Tensor& value) const {
   return logsumexp(component_->log_prob(for_components(value)) + mixture_.logits(), {-1});
 }
 
-Tensor MixtureSameFamily::cdf(const Tensor& value, Site site) const {
-  const SiteScope scope(site);
+Tensor MixtureSameFamily::compute_cdf(const Tensor& value) const {
   return (component_->cdf(for_components(value)) * mixture_.probs()).sum(-1);
 }
 

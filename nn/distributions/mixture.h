@@ -26,13 +26,13 @@ class MixtureSameFamily : public Distribution {
 
   const Distribution& component_distribution() const { return *component_; }
 
-  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
-  Tensor cdf(const Tensor& value, Site site = Site::here()) const override;
   Tensor mean() const override;
   Tensor variance() const override;
 
  protected:
   Tensor draw(const Shape& sample_shape) const override;
+  Tensor compute_log_prob(const Tensor& value) const override;
+  Tensor compute_cdf(const Tensor& value) const override;
 
  private:
   MixtureSameFamily(const Categorical& mixture, std::shared_ptr<const Distribution> component,

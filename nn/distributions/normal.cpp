@@ -35,29 +35,24 @@ Normal::Normal(const Parameter& loc, const Parameter& scale, const DistributionO
   if (options.validate_args) require("Normal", "scale must be positive", gt(scale_, 0));
 }
 
-Tensor Normal::rsample(const Shape& sample_shape, Site site) const {
-  const SiteScope scope(site);
+Tensor Normal::draw_with_gradient(const Shape& sample_shape) const {
   return loc_ + normal_draws(extended(sample_shape), loc_) * scale_;
 }
 
-Tensor Normal::log_prob(const Tensor& value, Site site) const {
-  const SiteScope scope(site);
+Tensor Normal::compute_log_prob(const Tensor& value) const {
   const Tensor z = (value - loc_) / scale_;
   return square(z) * -0.5 - log(scale_) - kLogSqrtTwoPi;
 }
 
-Tensor Normal::cdf(const Tensor& value, Site site) const {
-  const SiteScope scope(site);
+Tensor Normal::compute_cdf(const Tensor& value) const {
   return (erf((value - loc_) / (scale_ * std::numbers::sqrt2)) + 1) * 0.5;
 }
 
-Tensor Normal::icdf(const Tensor& q, Site site) const {
-  const SiteScope scope(site);
+Tensor Normal::compute_icdf(const Tensor& q) const {
   return loc_ + scale_ * erfinv(q * 2 - 1) * std::numbers::sqrt2;
 }
 
-Tensor Normal::entropy(Site site) const {
-  const SiteScope scope(site);
+Tensor Normal::compute_entropy() const {
   return log(scale_) + (0.5 + kLogSqrtTwoPi);
 }
 
@@ -77,29 +72,24 @@ Uniform::Uniform(const Parameter& low, const Parameter& high, const Distribution
   if (options.validate_args) require("Uniform", "low must be less than high", lt(low_, high_));
 }
 
-Tensor Uniform::rsample(const Shape& sample_shape, Site site) const {
-  const SiteScope scope(site);
+Tensor Uniform::draw_with_gradient(const Shape& sample_shape) const {
   return low_ + uniform_draws(extended(sample_shape), low_) * (high_ - low_);
 }
 
-Tensor Uniform::log_prob(const Tensor& value, Site site) const {
-  const SiteScope scope(site);
+Tensor Uniform::compute_log_prob(const Tensor& value) const {
   const Tensor inside = logical_and(ge(value, low_), lt(value, high_));
   return where(inside, -log(high_ - low_), -std::numeric_limits<double>::infinity());
 }
 
-Tensor Uniform::cdf(const Tensor& value, Site site) const {
-  const SiteScope scope(site);
+Tensor Uniform::compute_cdf(const Tensor& value) const {
   return clamp((value - low_) / (high_ - low_), {.min = 0, .max = 1});
 }
 
-Tensor Uniform::icdf(const Tensor& q, Site site) const {
-  const SiteScope scope(site);
+Tensor Uniform::compute_icdf(const Tensor& q) const {
   return low_ + q * (high_ - low_);
 }
 
-Tensor Uniform::entropy(Site site) const {
-  const SiteScope scope(site);
+Tensor Uniform::compute_entropy() const {
   return log(high_ - low_);
 }
 
@@ -119,29 +109,24 @@ Gumbel::Gumbel(const Parameter& loc, const Parameter& scale, const DistributionO
   if (options.validate_args) require("Gumbel", "scale must be positive", gt(scale_, 0));
 }
 
-Tensor Gumbel::rsample(const Shape& sample_shape, Site site) const {
-  const SiteScope scope(site);
-  return icdf(open_uniform_draws(extended(sample_shape), loc_));
+Tensor Gumbel::draw_with_gradient(const Shape& sample_shape) const {
+  return compute_icdf(open_uniform_draws(extended(sample_shape), loc_));
 }
 
-Tensor Gumbel::log_prob(const Tensor& value, Site site) const {
-  const SiteScope scope(site);
+Tensor Gumbel::compute_log_prob(const Tensor& value) const {
   const Tensor z = (value - loc_) / scale_;
   return -(z + exp(-z)) - log(scale_);
 }
 
-Tensor Gumbel::cdf(const Tensor& value, Site site) const {
-  const SiteScope scope(site);
+Tensor Gumbel::compute_cdf(const Tensor& value) const {
   return exp(-exp((loc_ - value) / scale_));
 }
 
-Tensor Gumbel::icdf(const Tensor& q, Site site) const {
-  const SiteScope scope(site);
+Tensor Gumbel::compute_icdf(const Tensor& q) const {
   return loc_ - scale_ * log(-log(q));
 }
 
-Tensor Gumbel::entropy(Site site) const {
-  const SiteScope scope(site);
+Tensor Gumbel::compute_entropy() const {
   return log(scale_) + (1 + std::numbers::egamma);
 }
 

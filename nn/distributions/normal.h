@@ -15,13 +15,15 @@ class Normal : public Distribution {
 
   const Tensor& scale() const { return scale_; }
 
-  Tensor rsample(const Shape& sample_shape = {}, Site site = Site::here()) const override;
-  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
-  Tensor cdf(const Tensor& value, Site site = Site::here()) const override;
-  Tensor icdf(const Tensor& q, Site site = Site::here()) const override;
-  Tensor entropy(Site site = Site::here()) const override;
   Tensor mean() const override;
   Tensor variance() const override;
+
+ protected:
+  Tensor draw_with_gradient(const Shape& sample_shape) const override;
+  Tensor compute_log_prob(const Tensor& value) const override;
+  Tensor compute_cdf(const Tensor& value) const override;
+  Tensor compute_icdf(const Tensor& q) const override;
+  Tensor compute_entropy() const override;
 
  private:
   Tensor loc_, scale_;
@@ -37,13 +39,15 @@ class Uniform : public Distribution {
 
   const Tensor& high() const { return high_; }
 
-  Tensor rsample(const Shape& sample_shape = {}, Site site = Site::here()) const override;
-  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
-  Tensor cdf(const Tensor& value, Site site = Site::here()) const override;
-  Tensor icdf(const Tensor& q, Site site = Site::here()) const override;
-  Tensor entropy(Site site = Site::here()) const override;
   Tensor mean() const override;
   Tensor variance() const override;
+
+ protected:
+  Tensor draw_with_gradient(const Shape& sample_shape) const override;
+  Tensor compute_log_prob(const Tensor& value) const override;
+  Tensor compute_cdf(const Tensor& value) const override;
+  Tensor compute_icdf(const Tensor& q) const override;
+  Tensor compute_entropy() const override;
 
  private:
   Tensor low_, high_;
@@ -59,13 +63,15 @@ class Gumbel : public Distribution {
 
   const Tensor& scale() const { return scale_; }
 
-  Tensor rsample(const Shape& sample_shape = {}, Site site = Site::here()) const override;
-  Tensor log_prob(const Tensor& value, Site site = Site::here()) const override;
-  Tensor cdf(const Tensor& value, Site site = Site::here()) const override;
-  Tensor icdf(const Tensor& q, Site site = Site::here()) const override;
-  Tensor entropy(Site site = Site::here()) const override;
   Tensor mean() const override;
   Tensor variance() const override;
+
+ protected:
+  Tensor draw_with_gradient(const Shape& sample_shape) const override;
+  Tensor compute_log_prob(const Tensor& value) const override;
+  Tensor compute_cdf(const Tensor& value) const override;
+  Tensor compute_icdf(const Tensor& q) const override;
+  Tensor compute_entropy() const override;
 
  private:
   Tensor loc_, scale_;

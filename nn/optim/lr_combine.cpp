@@ -35,8 +35,7 @@ nn::StateDict CombinedScheduler::state_dict() const {
   return state;
 }
 
-void CombinedScheduler::load_state_dict(const nn::StateDict& state, Site site) {
-  const SiteScope scope(site);
+void CombinedScheduler::load_state(const nn::StateDict& state) {
   nn::StateDict own;
   std::vector<nn::StateDict> parts(schedulers_.size());
   for (const auto& [name, value] : state) {
@@ -59,9 +58,9 @@ void CombinedScheduler::load_state_dict(const nn::StateDict& state, Site site) {
   try {
     for (size_t i = 0; i < parts.size(); ++i)
       schedulers_[i]->load_state_dict(parts[i]);
-    LRScheduler::load_state_dict(own);
+    LRScheduler::load_state(own);
   } catch (...) {
-    load_state_dict(before);  // cannot fail: this is the scheduler's current state
+    load_state(before);  // cannot fail: this is the scheduler's current state
     throw;
   }
 }
@@ -79,8 +78,7 @@ Optimizer& optimizer_of(const std::vector<LRScheduler*>& schedulers, Site site) 
 ChainedScheduler::ChainedScheduler(const std::vector<LRScheduler*>& schedulers, Site site)
     : CombinedScheduler("ChainedScheduler", optimizer_of(schedulers, site), schedulers, site) {}
 
-void ChainedScheduler::step(Site site) {
-  const SiteScope scope(site);
+void ChainedScheduler::run_step() {
   ++last_epoch_;
   for (size_t i = 0; i < num_parts(); ++i)
     part(i).step();
@@ -118,8 +116,7 @@ size_t SequentialLR::current() const {
   return static_cast<size_t>(next - milestones.begin());
 }
 
-void SequentialLR::step(Site site) {
-  const SiteScope scope(site);
+void SequentialLR::run_step() {
   ++last_epoch_;
   const size_t i = current();
   if (i > 0 && options_.milestones[i - 1] == last_epoch()) {

@@ -10,7 +10,6 @@ namespace flow::optim::lr_scheduler {
 class CombinedScheduler : public LRScheduler {
  public:
   nn::StateDict state_dict() const override;
-  void load_state_dict(const nn::StateDict& state, Site site = Site::here()) override;
 
  protected:
   CombinedScheduler(const char* name, Optimizer& optimizer, std::vector<LRScheduler*> schedulers,
@@ -25,7 +24,9 @@ class CombinedScheduler : public LRScheduler {
   static void restart_part(LRScheduler& part) { part.restart(); }
 
   // As in PyTorch, a combination inside another combination begins with an ordinary step.
-  void begin() final { step(); }
+  void begin() final { run_step(); }
+
+  void load_state(const nn::StateDict& state) override;
 
   void rewind() final;
 
@@ -38,9 +39,9 @@ class CombinedScheduler : public LRScheduler {
 class ChainedScheduler : public CombinedScheduler {
  public:
   explicit ChainedScheduler(const std::vector<LRScheduler*>& schedulers, Site site = Site::here());
-  void step(Site site = Site::here()) override;
 
  private:
+  void run_step() override;
   void restart() override;
 };
 
@@ -54,9 +55,9 @@ class SequentialLR : public CombinedScheduler {
  public:
   SequentialLR(Optimizer& optimizer, const std::vector<LRScheduler*>& schedulers,
                SequentialLROptions options, Site site = Site::here());
-  void step(Site site = Site::here()) override;
 
  private:
+  void run_step() override;
   void restart() override;
   // The index of the part that last_epoch() belongs to.
   size_t current() const;

@@ -27,8 +27,17 @@ nn::StateDict LRScheduler::state_dict() const {
   return state;
 }
 
+void LRScheduler::step(Site site) {
+  const SiteScope scope(site);
+  run_step();
+}
+
 void LRScheduler::load_state_dict(const nn::StateDict& state, Site site) {
   const SiteScope scope(site);
+  load_state(state);
+}
+
+void LRScheduler::load_state(const nn::StateDict& state) {
   const std::vector<Number> own = numbers();
   size_t num_found = state.contains("last_epoch");
   for (const Number& number : own)
@@ -63,15 +72,14 @@ void GroupScheduler::apply(bool closed) {
   }
 }
 
-void GroupScheduler::step(Site site) {
-  const SiteScope scope(site);
+void GroupScheduler::run_step() {
   advance();
   apply(false);
 }
 
 void GroupScheduler::begin() {
   is_initial_ = true;
-  step();
+  run_step();
   is_initial_ = false;
 }
 

@@ -35,7 +35,7 @@ class LRScheduler {
   LRScheduler& operator=(const LRScheduler&) = delete;
 
   // Advances to the next epoch and sets the rates of all groups.
-  virtual void step(Site site = Site::here()) = 0;
+  void step(Site site = Site::here());
 
   // The epoch that the current rates belong to; 0 after construction.
   int64_t last_epoch() const { return last_epoch_; }
@@ -49,7 +49,7 @@ class LRScheduler {
   // with their number and a dot. Options and functions are not part of the state.
   virtual nn::StateDict state_dict() const;
   // Throws InvalidArgument, before anything is changed, if a name is missing or unexpected.
-  virtual void load_state_dict(const nn::StateDict& state, Site site = Site::here());
+  void load_state_dict(const nn::StateDict& state, Site site = Site::here());
 
  protected:
   explicit LRScheduler(Optimizer& optimizer) : optimizer_(&optimizer) {}
@@ -62,6 +62,10 @@ class LRScheduler {
 
   virtual std::vector<Number> numbers() { return {}; }
 
+  // What step() does.
+  virtual void run_step() = 0;
+  // What load_state_dict() does.
+  virtual void load_state(const nn::StateDict& state);
   // Sets epoch 0, as at construction.
   virtual void begin() = 0;
   // Sets epoch 0 within a sequence of schedules, using the closed form if there is one.
@@ -81,9 +85,6 @@ class LRScheduler {
 // A schedule defined by the rate of one group in one epoch. Subclasses call begin() at the end of
 // their constructor.
 class GroupScheduler : public LRScheduler {
- public:
-  void step(Site site = Site::here()) final;
-
  protected:
   explicit GroupScheduler(Optimizer& optimizer);
 
@@ -100,6 +101,7 @@ class GroupScheduler : public LRScheduler {
   // Advances last_epoch() by one.
   virtual void advance() { ++last_epoch_; }
 
+  void run_step() final;
   void begin() final;
   void restart() final;
 

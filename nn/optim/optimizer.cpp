@@ -126,11 +126,41 @@ void Optimizer::set_lr(double lr) {
     set_group_lr(group, lr);
 }
 
+double Optimizer::lr(int64_t group, Site site) const {
+  const SiteScope scope(site);
+  check_group(group);
+  return lr_of(group);
+}
+
+void Optimizer::set_group_lr(int64_t group, double lr, Site site) {
+  const SiteScope scope(site);
+  check_group(group);
+  assign_lr(group, lr);
+}
+
+std::optional<double> Optimizer::momentum(int64_t group, Site site) const {
+  const SiteScope scope(site);
+  check_group(group);
+  return momentum_of(group);
+}
+
+void Optimizer::set_group_momentum(int64_t group, double momentum, Site site) {
+  const SiteScope scope(site);
+  check_group(group);
+  assign_momentum(group, momentum);
+}
+
+void Optimizer::shard_state(Site site) {
+  const SiteScope scope(site);
+  shard_groups();
+}
+
 double Optimizer::initial_lr(int64_t group, Site site) {
-  check_group(group, site);
+  const SiteScope scope(site);
+  check_group(group);
   const auto g = static_cast<size_t>(group);
   if (initial_lrs_.size() <= g) initial_lrs_.resize(g + 1);
-  if (!initial_lrs_[g]) initial_lrs_[g] = lr(group);
+  if (!initial_lrs_[g]) initial_lrs_[g] = lr_of(group);
   return *initial_lrs_[g];
 }
 
@@ -297,28 +327,25 @@ void Optimizer::check_new_params(const std::vector<Tensor>& params,
   }
 }
 
-void Optimizer::check_no_state(Site site) const {
+void Optimizer::check_no_state() const {
   for (const ParamState& state : states_) {
     if (state.step == 0) continue;
     throw InvalidArgument(
         "[optimizer] shard_state() came too late: steps have already been made with unsharded "
-        "state; set shard_state in the options when you make the optimizer",
-        site);
+        "state; set shard_state in the options when you make the optimizer");
   }
 }
 
-void Optimizer::check_group(int64_t group, Site site) const {
+void Optimizer::check_group(int64_t group) const {
   if (group >= 0 && group < num_groups()) return;
   throw InvalidArgument(str("[optimizer] there is no parameter group ", group,
-                            "; the groups are 0 to ", num_groups() - 1),
-                        site);
+                            "; the groups are 0 to ", num_groups() - 1));
 }
 
-void Optimizer::refuse_momentum(Site site) {
+void Optimizer::refuse_momentum() {
   throw InvalidArgument(
       "[optimizer] this update rule has neither momentum nor betas; do not set the momentum, for "
-      "example make the scheduler with {.cycle_momentum = false}",
-      site);
+      "example make the scheduler with {.cycle_momentum = false}");
 }
 
 }  // namespace flow::optim

@@ -57,22 +57,22 @@ class Optimizer {
 
   // The learning rate of a group. This and the functions below throw InvalidArgument if there is no
   // such group.
-  virtual double lr(int64_t group = 0, Site site = Site::here()) const = 0;
+  double lr(int64_t group = 0, Site site = Site::here()) const;
   // Sets the learning rate of all groups.
   void set_lr(double lr);
-  virtual void set_group_lr(int64_t group, double lr, Site site = Site::here()) = 0;
+  void set_group_lr(int64_t group, double lr, Site site = Site::here());
   // The learning rate that a group had when the first scheduler was attached to it.
   double initial_lr(int64_t group = 0, Site site = Site::here());
   void set_initial_lr(int64_t group, double lr, Site site = Site::here());
   // The momentum of a group, or the first of its betas; empty if the update rule has neither.
-  virtual std::optional<double> momentum(int64_t group = 0, Site site = Site::here()) const = 0;
+  std::optional<double> momentum(int64_t group = 0, Site site = Site::here()) const;
   // Throws InvalidArgument if the update rule has neither momentum nor betas.
-  virtual void set_group_momentum(int64_t group, double momentum, Site site = Site::here()) = 0;
+  void set_group_momentum(int64_t group, double momentum, Site site = Site::here());
   virtual int64_t num_groups() const = 0;
 
   // Sets shard_state in all groups. Throws InvalidArgument if a step has already made unsharded
   // state.
-  virtual void shard_state(Site site = Site::here()) = 0;
+  void shard_state(Site site = Site::here());
 
   // The optimizer's state. Tensors are named by the number of their parameter, counted over all
   // groups, for example "3.exp_avg". Step counts, learning rates and momenta are float64 scalars:
@@ -99,6 +99,14 @@ class Optimizer {
   };
 
   Optimizer() = default;
+  // What the public functions of a group do; the group exists. assign_momentum() calls
+  // refuse_momentum() if the update rule has neither momentum nor betas.
+  virtual double lr_of(int64_t group) const = 0;
+  virtual void assign_lr(int64_t group, double lr) = 0;
+  virtual std::optional<double> momentum_of(int64_t group) const = 0;
+  virtual void assign_momentum(int64_t group, double momentum) = 0;
+  // What shard_state() does; calls check_no_state() for a group that is not sharded yet.
+  virtual void shard_groups() = 0;
   // Calls fn(parameter, number of the parameter) in order.
   virtual void for_each_param(const std::function<void(const Tensor&, size_t)>& fn) const = 0;
   // Updates one parameter. `state.step` is 1 at its first update.
@@ -119,9 +127,9 @@ class Optimizer {
   // the momentum or first beta. A compiled step gets them as inputs: update() uses state.rate(i)
   // where it is defined.
   virtual void write_rates(size_t number, const ParamState& state, std::span<double> rates) const {
-    rates[0] = lr(group_of(number));
+    rates[0] = lr_of(group_of(number));
     rates[1] = static_cast<double>(state.step);
-    rates[2] = momentum(group_of(number)).value_or(0);
+    rates[2] = momentum_of(group_of(number)).value_or(0);
   }
 
   virtual size_t num_rates() const { return 3; }
@@ -153,16 +161,16 @@ class Optimizer {
   // occurs among `present` or twice among the new ones.
   static void check_new_params(const std::vector<Tensor>& params,
                                const std::vector<Tensor>& present, Site site);
-  [[noreturn]] static void refuse_momentum(Site site = Site::none());
-  // Throws InvalidArgument if there is no such group.
-  void check_group(int64_t group, Site site) const;
+  [[noreturn]] static void refuse_momentum();
   // Throws InvalidArgument if a step was made.
-  void check_no_state(Site site) const;
+  void check_no_state() const;
 
  private:
   friend class TracedStep;
   friend class nn::ZeroParameters;
 
+  // Throws InvalidArgument if there is no such group.
+  void check_group(int64_t group) const;
   bool has_master(const Tensor& parameter, size_t number) const;
   DType state_dtype(const Tensor& parameter, size_t number) const;
   NdSbp state_sbp(const Tensor& parameter, size_t number) const;
@@ -214,44 +222,40 @@ class GroupedOptimizer : public Optimizer {
     groups_.push_back(std::move(group));
   }
 
-  double lr(int64_t group = 0, Site site = Site::here()) const override {
-    return groups_[index(group, site)].options.lr;
-  }
+  int64_t num_groups() const override { return static_cast<int64_t>(groups_.size()); }
 
-  void set_group_lr(int64_t group, double lr, Site site = Site::here()) override {
-    groups_[index(group, site)].options.lr = lr;
-  }
+  const std::vector<ParamGroup<Options>>& groups() const { return groups_; }
 
-  std::optional<double> momentum(int64_t group = 0, Site site = Site::here()) const override {
-    const Options& options = groups_[index(group, site)].options;
+ protected:
+  double lr_of(int64_t group) const override { return options_at(group).lr; }
+
+  void assign_lr(int64_t group, double lr) override { options_at(group).lr = lr; }
+
+  std::optional<double> momentum_of(int64_t group) const override {
+    const Options& options = options_at(group);
     if constexpr (requires { options.betas; }) return options.betas.first;
     if constexpr (requires { options.momentum; }) return options.momentum;
     return std::nullopt;
   }
 
-  void set_group_momentum(int64_t group, double momentum, Site site = Site::here()) override {
-    Options& options = groups_[index(group, site)].options;
+  void assign_momentum(int64_t group, double momentum) override {
+    Options& options = options_at(group);
     if constexpr (requires { options.betas; }) {
       options.betas.first = momentum;
     } else if constexpr (requires { options.momentum; }) {
       options.momentum = momentum;
     } else {
-      refuse_momentum(site);
+      refuse_momentum();
     }
   }
 
-  int64_t num_groups() const override { return static_cast<int64_t>(groups_.size()); }
-
-  void shard_state(Site site = Site::here()) override {
+  void shard_groups() override {
     for (auto& group : groups_) {
-      if (!group.options.shard_state) check_no_state(site);
+      if (!group.options.shard_state) check_no_state();
       group.options.shard_state = true;
     }
   }
 
-  const std::vector<ParamGroup<Options>>& groups() const { return groups_; }
-
- protected:
   void for_each_param(const std::function<void(const Tensor&, size_t)>& fn) const override {
     size_t number = 0;
     for (const auto& group : groups_) {
@@ -274,10 +278,11 @@ class GroupedOptimizer : public Optimizer {
   const Options& options_of(size_t number) const { return groups_[group_of_[number]].options; }
 
  private:
-  size_t index(int64_t group, Site site) const {
-    check_group(group, site);
-    return static_cast<size_t>(group);
+  const Options& options_at(int64_t group) const {
+    return groups_[static_cast<size_t>(group)].options;
   }
+
+  Options& options_at(int64_t group) { return groups_[static_cast<size_t>(group)].options; }
 
   std::vector<ParamGroup<Options>> groups_;
   std::vector<size_t> group_of_;  // by parameter number

@@ -1,6 +1,8 @@
 #include "nn/layers/attention.h"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 #include "core/error.h"
@@ -30,6 +32,20 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Tensor additive(const Tensor& mask, const Tensor& q) {
   if (mask.dtype() != bool_) return mask.dtype() == q.dtype() ? mask : cast(mask, q.dtype());
   return masked_fill(zeros_like(mask, {.dtype = q.dtype()}), mask, -kInfinity);
+}
+
+// Throws InvalidArgument unless the mask is bool or floating and has one of the shapes.
+void check_mask(const char* name, const Tensor& mask, std::initializer_list<Shape> shapes) {
+  const bool has_dtype = mask.dtype() == bool_ || is_floating(mask.dtype());
+  const bool has_shape = std::any_of(shapes.begin(), shapes.end(),
+                                     [&](const Shape& shape) { return mask.shape() == shape; });
+  if (has_dtype && has_shape) return;
+  std::string expected;
+  for (const Shape& shape : shapes)
+    expected += str(expected.empty() ? "" : " or ", shape);
+  throw InvalidArgument(str("[MultiheadAttention] ", name, " must be bool or floating, of shape ",
+                            expected, "; received ", mask.meta(),
+                            "; cast it, or put its dims in this order"));
 }
 
 // A causal mask (L, S): true, which excludes the key, above the diagonal.
@@ -103,12 +119,15 @@ Tensor MultiheadAttention::merged_mask(const Tensor& q, int64_t num_keys, int64_
   const int64_t batch = q.size(0), num_queries = q.size(1);
   Tensor mask;
   if (call.attn_mask.defined()) {
+    check_mask("attn_mask", call.attn_mask,
+               {{num_queries, num_keys}, {batch * num_heads_, num_queries, num_keys}});
     mask = additive(call.attn_mask, q);
     if (mask.dim() == 3) mask = mask.reshape({batch, num_heads_, num_queries, num_keys});
   } else if (call.is_causal) {
     mask = additive(future(num_queries, num_keys), q);
   }
   if (call.key_padding_mask.defined()) {
+    check_mask("key_padding_mask", call.key_padding_mask, {{batch, num_keys}});
     const Tensor padding = additive(call.key_padding_mask, q).reshape({batch, 1, 1, num_keys});
     mask = mask.defined() ? mask + padding : padding;
   }

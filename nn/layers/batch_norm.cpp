@@ -8,7 +8,11 @@ namespace flow::nn {
 
 BatchNormState::BatchNormState(const char* layer, int64_t num_features,
                                const BatchNormOptions& options, Site site)
-    : FeatureNormState(layer, num_features, options.affine, options.track_running_stats, site),
+    : FeatureNormState(layer, num_features,
+                       {.weight = options.affine,
+                        .bias = options.affine && options.bias,
+                        .statistics = options.track_running_stats},
+                       site),
       num_features_(num_features),
       options_(options) {}
 

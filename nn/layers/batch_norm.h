@@ -16,6 +16,7 @@ struct BatchNormOptions {
   std::optional<double> momentum = 0.1;
   bool affine = true;  // learn weight (initially 1) and bias (initially 0)
   bool track_running_stats = true;
+  bool bias = true;  // if false, affine learns the weight alone
   // Which samples of a global tensor give the statistics: those of the logical batch, or with
   // `local` those that each rank holds.
   BatchStats stats = BatchStats::kLogical;

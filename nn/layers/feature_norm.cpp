@@ -7,14 +7,12 @@
 
 namespace flow::nn {
 
-FeatureNormState::FeatureNormState(const char* layer, int64_t num_features, bool affine,
-                                   bool track_running_stats, Site site) {
+FeatureNormState::FeatureNormState(const char* layer, int64_t num_features, Parts parts,
+                                   Site site) {
   internal::check_sizes(layer, {{"num_features", num_features}}, site);
-  if (affine) {
-    weight = ones({num_features});
-    bias = zeros({num_features});
-  }
-  if (track_running_stats) {
+  if (parts.weight) weight = ones({num_features});
+  if (parts.bias) bias = zeros({num_features});
+  if (parts.statistics) {
     running_mean = zeros({num_features});
     running_var = ones({num_features});
     num_batches_tracked = zeros({}, {.dtype = int64});
@@ -24,9 +22,8 @@ FeatureNormState::FeatureNormState(const char* layer, int64_t num_features, bool
 std::string FeatureNormState::option_text(int64_t num_features, double eps,
                                           std::optional<double> momentum) const {
   using internal::text_of;
-  const bool affine = weight.defined();
   return str(num_features, ", eps=", text_of(eps), ", momentum=", text_of(momentum),
-             ", affine=", text_of(affine), ", bias=", text_of(affine),
+             ", affine=", text_of(weight.defined()), ", bias=", text_of(bias.defined()),
              ", track_running_stats=", text_of(running_mean.defined()));
 }
 

@@ -17,8 +17,13 @@ class FeatureNormState {
   Tensor running_mean, running_var, num_batches_tracked;
 
  protected:
-  FeatureNormState(const char* layer, int64_t num_features, bool affine, bool track_running_stats,
-                   Site site);
+  struct Parts {
+    bool weight;
+    bool bias;
+    bool statistics;
+  };
+
+  FeatureNormState(const char* layer, int64_t num_features, Parts parts, Site site);
   // See ModuleBase::set_extra_repr.
   std::string option_text(int64_t num_features, double eps, std::optional<double> momentum) const;
 };

@@ -51,9 +51,10 @@ GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions 
                               num_channels, " and ", num_groups));
   }
   weight = register_parameter("weight", options.affine ? ones({num_channels}) : Tensor());
-  bias = register_parameter("bias", options.affine ? zeros({num_channels}) : Tensor());
+  bias =
+      register_parameter("bias", options.affine && options.bias ? zeros({num_channels}) : Tensor());
   set_extra_repr(str(num_groups, ", ", num_channels, ", eps=", text_of(eps_),
-                     ", affine=", text_of(options.affine), ", bias=", text_of(options.affine)));
+                     ", affine=", text_of(options.affine), ", bias=", text_of(bias.defined())));
 }
 
 Tensor GroupNorm::forward(const Tensor& x) {
@@ -62,17 +63,24 @@ Tensor GroupNorm::forward(const Tensor& x) {
 
 InstanceNormState::InstanceNormState(const char* layer, int64_t num_features,
                                      const InstanceNormOptions& options, Site site)
-    : FeatureNormState(layer, num_features, options.affine, options.track_running_stats, site),
+    : FeatureNormState(layer, num_features,
+                       {.weight = options.affine,
+                        .bias = options.affine && options.bias,
+                        .statistics = options.track_running_stats},
+                       site),
       num_features_(num_features),
       options_(options) {}
 
 Tensor InstanceNormState::normalize(const char* layer, const Tensor& x, int64_t dims,
                                     bool is_training) const {
-  if (x.dim() != dims || x.size(1) != num_features_) {
+  const bool is_one_sample = x.dim() == dims - 1;
+  if ((x.dim() != dims && !is_one_sample) || x.size(is_one_sample ? 0 : 1) != num_features_) {
     throw InvalidArgument(str("[", layer, "] the input must have ", dims,
-                              " dims, the second of size ", num_features_, "; received ", x.meta(),
+                              " dims, the second of size ", num_features_, ", or ", dims - 1,
+                              ", the first of this size; received ", x.meta(),
                               "; reshape it, or use the layer for its number of dims"));
   }
+  if (is_one_sample) return normalize(layer, x.unsqueeze(0), dims, is_training).squeeze(0);
   // Recomputing activations must not update the running statistics again.
   const bool has_statistics = !is_training || !is_recomputing();
   const Tensor none;

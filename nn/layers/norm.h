@@ -53,6 +53,7 @@ class RMSNorm : public Module<RMSNorm> {
 struct GroupNormOptions {
   double eps = 1e-5;
   bool affine = true;
+  bool bias = true;  // if false, affine learns the weight alone
 };
 
 // Normalises each sample over each of num_groups groups of channels (Wu and He 2018). x: (N,
@@ -79,6 +80,7 @@ struct InstanceNormOptions {
   bool affine = false;
   // If true, evaluation uses running statistics instead of the input's.
   bool track_running_stats = false;
+  bool bias = true;  // if false, affine learns the weight alone
 };
 
 // The parameters and statistics that the layers share.
@@ -93,7 +95,7 @@ class InstanceNormState : public FeatureNormState {
   InstanceNormOptions options_;
 };
 
-// x: (N, num_features, L).
+// x: (N, num_features, L), or (num_features, L) for one sample.
 class InstanceNorm1d : public FeatureNorm<InstanceNorm1d, InstanceNormState> {
  public:
   explicit InstanceNorm1d(int64_t num_features, const InstanceNormOptions& options = {},
@@ -103,7 +105,7 @@ class InstanceNorm1d : public FeatureNorm<InstanceNorm1d, InstanceNormState> {
   Tensor forward(const Tensor& x);
 };
 
-// x: (N, num_features, H, W).
+// x: (N, num_features, H, W), or (num_features, H, W) for one sample.
 class InstanceNorm2d : public FeatureNorm<InstanceNorm2d, InstanceNormState> {
  public:
   explicit InstanceNorm2d(int64_t num_features, const InstanceNormOptions& options = {},
@@ -113,7 +115,7 @@ class InstanceNorm2d : public FeatureNorm<InstanceNorm2d, InstanceNormState> {
   Tensor forward(const Tensor& x);
 };
 
-// x: (N, num_features, D, H, W).
+// x: (N, num_features, D, H, W), or (num_features, D, H, W) for one sample.
 class InstanceNorm3d : public FeatureNorm<InstanceNorm3d, InstanceNormState> {
  public:
   explicit InstanceNorm3d(int64_t num_features, const InstanceNormOptions& options = {},

@@ -666,5 +666,71 @@ TEST(ConstructorErrors, OfDistributions) {
   });
 }
 
+class Exponential : public distributions::Distribution {
+ public:
+  Exponential() : Distribution("Exponential", {}) {}
+
+  Tensor mean() const override { return ones({}); }
+
+  Tensor variance() const override { return ones({}); }
+
+ protected:
+  Tensor compute_log_prob(const Tensor& value) const override {
+    if (value.item<double>() < 0) throw InvalidArgument("[Exponential] received a negative value");
+    return -value;
+  }
+};
+
+class TwoEpochs : public schedules::LRScheduler {
+ public:
+  explicit TwoEpochs(optim::Optimizer& optimizer) : LRScheduler(optimizer) { begin(); }
+
+ protected:
+  void run_step() override {
+    if (last_epoch_ == 1) throw InvalidArgument("[TwoEpochs] received a third epoch");
+    optimizer().set_lr(++last_epoch_ == 0 ? 1 : 0.5);
+  }
+
+  void load_state(const nn::StateDict& /*state*/) override {
+    throw Unsupported("[TwoEpochs] received a state");
+  }
+
+  void begin() override { restart(); }
+
+  void restart() override {
+    last_epoch_ = -1;
+    run_step();
+  }
+};
+
+class SlowSgd : public optim::SGD {
+ public:
+  using SGD::SGD;
+
+ protected:
+  void assign_lr(int64_t group, double lr) override {
+    if (lr > 1) throw InvalidArgument(str("[SlowSgd] received ", lr));
+    SGD::assign_lr(group, lr);
+  }
+};
+
+TEST(ConstructorErrors, OfClassesThatUsersDerive) {
+  const Exponential exponential;
+  SlowSgd sgd({ones({2}).requires_grad_()}, {.lr = 1});
+  TwoEpochs epochs(sgd);
+  epochs.step();
+
+  EXPECT_EQ(sgd.lr(), 0.5);
+  expect_refused({
+      {"Exponential", "negative", [&] { exponential.log_prob(full({}, -1)); }},
+      {"Exponential", "no gradient", [&] { exponential.sample(); }},
+      {"Exponential", "no entropy", [&] { exponential.entropy(); }},
+      {"TwoEpochs", "third epoch", [&] { epochs.step(); }},
+      {"TwoEpochs", "a state", [&] { epochs.load_state_dict({}); }},
+      {"SlowSgd", "received 2", [&] { sgd.set_group_lr(0, 2); }},
+      {"optimizer", "group 1", [&] { sgd.set_group_lr(1, 1); }},
+  });
+}
+
 }  // namespace
 }  // namespace flow

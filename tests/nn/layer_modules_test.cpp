@@ -45,5 +45,61 @@ TEST(NeighbourhoodLayers, KeepOrShrinkShapes) {
   EXPECT_TRUE(Softmin(1)(x).equal(softmin(x, 1)));
 }
 
+TEST(InstanceNormLayers, TakeOneSample) {
+  InstanceNorm1d tracked(3, {.affine = true, .track_running_stats = true});
+  const Tensor x = randn({3, 5}), image = randn({2, 4, 4}), volume = randn({2, 3, 3, 2});
+
+  const Tensor y = tracked(x);
+
+  EXPECT_TRUE(allclose(y, layer_norm(x, {5})));
+  EXPECT_TRUE(allclose(tracked.running_mean, x.mean({1}) * 0.1));
+  EXPECT_EQ(InstanceNorm2d(2)(image).shape(), image.shape());
+  EXPECT_EQ(InstanceNorm3d(2)(volume).shape(), volume.shape());
+  tracked.eval();
+  EXPECT_TRUE(allclose(tracked(x), tracked(x.unsqueeze(0)).squeeze(0)));
+  EXPECT_THROW(tracked(randn({4, 5})), InvalidArgument);
+}
+
+// A mask whose dims are in another order has as many elements.
+TEST(MultiheadAttentionLayer, RefusesMasksOfOtherShapesAndIntegers) {
+  MultiheadAttention attention(4, 2);
+  const Tensor q = randn({3, 2, 4}), k = randn({5, 2, 4});
+  const auto call = [&](const AttentionCallOptions& options) {
+    return attention(q, k, k, options).output;
+  };
+  const auto padding = [&](const Shape& shape, DType dtype) {
+    return call({.key_padding_mask = zeros(shape, {.dtype = dtype})});
+  };
+  const auto mask = [&](const Shape& shape, DType dtype) {
+    return call({.attn_mask = zeros(shape, {.dtype = dtype})});
+  };
+
+  EXPECT_THROW(padding({5, 2}, bool_), InvalidArgument);
+  EXPECT_THROW(padding({10}, bool_), InvalidArgument);
+  EXPECT_THROW(padding({2, 5}, int64), InvalidArgument);
+  EXPECT_THROW(mask({3, 4, 5}, float32), InvalidArgument);
+  EXPECT_THROW(mask({1, 5}, bool_), InvalidArgument);
+  EXPECT_THROW(mask({3, 5}, int64), InvalidArgument);
+  EXPECT_TRUE(allclose(padding({2, 5}, bool_), call({})));
+  EXPECT_TRUE(allclose(mask({4, 3, 5}, float32), mask({3, 5}, bool_)));
+}
+
+TEST(NormLayers, LearnTheWeightAloneWithoutBias) {
+  const Tensor x = randn({3, 4, 5});
+  BatchNorm1d batch(4, {.bias = false});
+  InstanceNorm1d instance(4, {.affine = true, .bias = false});
+  GroupNorm group(2, 4, {.bias = false});
+
+  for (const ModuleBase& layer : std::vector<ModuleBase>{batch, instance, group}) {
+    ASSERT_EQ(layer.named_parameters().size(), 1U);
+    EXPECT_EQ(layer.named_parameters()[0].first, "weight");
+    EXPECT_NE(layer.repr().find("affine=True, bias=False"), std::string::npos) << layer.repr();
+  }
+  EXPECT_TRUE(allclose(batch(x), BatchNorm1d(4)(x)));
+  EXPECT_TRUE(allclose(instance(x), InstanceNorm1d(4)(x)));
+  EXPECT_TRUE(allclose(group(x), GroupNorm(2, 4)(x)));
+  EXPECT_TRUE(BatchNorm1d(4, {.affine = false}).parameters().empty());
+}
+
 }  // namespace
 }  // namespace flow::nn

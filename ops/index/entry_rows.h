@@ -2,7 +2,7 @@
 // Include it after the other headers and before ops/kernel/isa_begin.h; all names are in
 // flow::ops::isa_*.
 //
-//   const EntryWalk walk(index, x_meta, other, dim, "gather");
+//   const EntryWalk walk(ctx.pool(), index, x_meta, other, dim, "gather");
 //   walk.for_each([&](int64_t place, int64_t i) { y[i] = x[place]; });
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/kernel.h"
+#include "core/thread_pool.h"
 #include "ops/kernel/box_copy.h"
 
 #include "ops/kernel/isa_begin.h"
@@ -62,13 +63,16 @@ inline void for_held_entries(const EntryRow& row, Range positions, Range columns
   }
 }
 
+// Fewer entries are not worth another thread.
+constexpr int64_t kEntryGrain = 16384;
+
 class EntryWalk {
  public:
   // `other` is indexed like `index`, whose entries are positions in `dim` of x. A negative entry,
   // or one past the logical size of x, throws.
-  EntryWalk(const TensorView& index, const TensorMeta& x, const TensorView& other, int64_t dim,
-            const char* op)
-      : index_(index), x_(x), other_(other), dim_(dim), op_(op) {
+  EntryWalk(ThreadPool& pool, const TensorView& index, const TensorMeta& x, const TensorView& other,
+            int64_t dim, const char* op)
+      : pool_(pool), index_(index), x_(x), other_(other), dim_(dim), op_(op) {
     const Shape& size = index.shape();
     row_dim_ = size.size() - 1;
     while (row_dim_ > 0 && size[row_dim_] == 1)
@@ -80,17 +84,56 @@ class EntryWalk {
   bool is_whole() const { return is_whole_; }
 
   // Calls fn(place, i) for each entry that points into this rank's part: `place` is the offset in x
-  // and i the offset of the counterpart. Entries that point to one place come in row-major order.
+  // and i the offset of the counterpart. Entries that point to one place are visited by one thread
+  // in row-major order.
   template <class Fn>
   void for_each(const Fn& fn) const {
-    if (index_.numel() == 0) return;
+    run(fn, longest_dim(dim_));
+  }
+
+  // As for_each, in any order.
+  template <class Fn>
+  void for_each_unordered(const Fn& fn) const {
+    run(fn, longest_dim(-1));
+  }
+
+ private:
+  // The longest dim of the index but `without`, or -1. Entries that differ in another dim than dim_
+  // point to different places.
+  int64_t longest_dim(int64_t without) const {
     const Shape& size = index_.shape();
-    const int64_t count = size[row_dim_];
-    Shape at = Shape::filled(size.size(), 0);
+    int64_t longest = -1;
+    for (int64_t i = 0; i < size.size(); ++i) {
+      if (i != without && (longest < 0 || size[i] > size[longest])) longest = i;
+    }
+    return longest;
+  }
+
+  // Threads divide the positions of dim `shared`.
+  template <class Fn>
+  void run(const Fn& fn, int64_t shared) const {
+    const Shape& size = index_.shape();
+    if (index_.numel() == 0) return;
+    if (shared < 0) return for_each_inside(0, 0, size[0], fn);
+    const int64_t grain = std::max<int64_t>(1, kEntryGrain / (index_.numel() / size[shared]));
+    pool_.parallel_for(0, size[shared], grain, [&](int64_t begin, int64_t end) {
+      for_each_inside(shared, begin, end, fn);
+    });
+  }
+
+  // As for_each, for the entries at positions [begin, end) of dim `part`.
+  template <class Fn>
+  void for_each_inside(int64_t part, int64_t begin, int64_t end, const Fn& fn) const {
+    const int64_t dims = index_.shape().size();
+    Shape first = Shape::filled(dims, 0);
+    Shape last = index_.shape();
+    first[part] = begin;
+    last[part] = end;
+    Shape at = first;
     while (true) {
       bool is_held = true;
-      const EntryRow row = row_at(at, count, is_held);
-      check(row, at);
+      const EntryRow row = row_at(at, last[row_dim_] - first[row_dim_], is_held);
+      check(row);
       if (is_whole_ && row.step == 0) {
         for_one_entry(row, fn);
       } else if (is_whole_ && row.step == 1 && row.other_step == 1) {
@@ -98,18 +141,17 @@ class EntryWalk {
       } else if (is_whole_) {
         for_entries<false>(row, fn);
       } else if (is_held) {
-        for_held_entries(row, local_range(x_, dim_), held_columns(count), fn);
+        for_held_entries(row, local_range(x_, dim_), held_columns(first[row_dim_], row.count), fn);
       }
-      int64_t i = size.size() - 1;
-      while (i >= 0 && (i == row_dim_ || ++at[i] == size[i])) {
-        if (i != row_dim_) at[i] = 0;
+      int64_t i = dims - 1;
+      while (i >= 0 && (i == row_dim_ || ++at[i] == last[i])) {
+        at[i] = first[i];
         --i;
       }
       if (i < 0) return;
     }
   }
 
- private:
   // The row that begins at `at`. `is_held` becomes false if another rank holds the part of x to
   // which all of its entries point.
   EntryRow row_at(const Shape& at, int64_t count, bool& is_held) const {
@@ -132,15 +174,16 @@ class EntryWalk {
     return row;
   }
 
-  // The columns of a row that point into this rank's part.
-  Range held_columns(int64_t count) const {
+  // The columns of a row of `count` entries from column `first` on that point into this rank's
+  // part, counted from `first`.
+  Range held_columns(int64_t first, int64_t count) const {
     if (row_dim_ == dim_) return {0, count};
     const Range held = local_range(x_, row_dim_);
-    return {held.begin - index_.meta->local_begin[row_dim_], held.size};
+    return {held.begin - index_.meta->local_begin[row_dim_] - first, held.size};
   }
 
   // An entry is outside if the highest bit of it or of (last position - entry) is set.
-  void check(const EntryRow& row, const Shape& at) const {
+  void check(const EntryRow& row) const {
     const uint64_t last = static_cast<uint64_t>(x_.shape[dim_]) - 1;
     uint64_t bits = 0;
     const auto add = [&](int64_t entry) {
@@ -153,20 +196,31 @@ class EntryWalk {
       for (int64_t j = 0; j < (row.step == 0 ? 1 : row.count); ++j)
         add(row.entries[j * row.step]);
     }
-    if (bits >> 63 != 0) throw_outside(row, at);
+    if (bits >> 63 != 0) throw_outside();
   }
 
-  [[noreturn]] void throw_outside(const EntryRow& row, Shape at) const {
+  // Names the first entry that is outside, whichever thread saw one.
+  [[noreturn]] void throw_outside() const {
     const int64_t size = x_.shape[dim_];
-    int64_t j = 0;
-    while (row.entries[j * row.step] >= 0 && row.entries[j * row.step] < size)
-      ++j;
-    at[row_dim_] += j;
-    throw InvalidArgument(str("[", op_, "] index ", row.entries[j * row.step], " at ", at,
-                              " is out of range for dim ", dim_, " of size ", size,
-                              "; give positions from 0 to ", size - 1));
+    Shape at = Shape::filled(index_.shape().size(), 0);
+    for (int64_t i = at.size() - 1;; i = at.size() - 1) {
+      int64_t offset = 0;
+      for (int64_t d = 0; d < at.size(); ++d)
+        offset += at[d] * index_.strides()[d];
+      const int64_t entry = index_.as<int64_t>()[offset];
+      if (entry < 0 || entry >= size) {
+        throw InvalidArgument(str("[", op_, "] index ", entry, " at ", at,
+                                  " is out of range for dim ", dim_, " of size ", size,
+                                  "; give positions from 0 to ", size - 1));
+      }
+      while (++at[i] == index_.shape()[i]) {
+        at[i] = 0;
+        --i;
+      }
+    }
   }
 
+  ThreadPool& pool_;
   const TensorView& index_;
   const TensorMeta& x_;
   const TensorView& other_;

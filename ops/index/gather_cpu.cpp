@@ -19,18 +19,20 @@ namespace {
 
 void gather(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
-  const EntryWalk walk(ctx.in(1), *ctx.in(0).meta, y, ctx.attrs_as<DimAttrs>().dim, "gather");
+  const EntryWalk walk(ctx.pool(), ctx.in(1), *ctx.in(0).meta, y, ctx.attrs_as<DimAttrs>().dim,
+                       "gather");
   if (!walk.is_whole()) zero_part(y);
   dispatch_size(y.meta->dtype, [&]<class T>() {
     const T* x = ctx.in(0).as<T>();
     T* target = y.as<T>();
-    walk.for_each([&](int64_t place, int64_t i) { target[i] = x[place]; });
+    walk.for_each_unordered([&](int64_t place, int64_t i) { target[i] = x[place]; });
   });
 }
 
 void ungather(const KernelContext& ctx) {
   const TensorView& y = ctx.in(0);
-  const EntryWalk walk(ctx.in(1), *ctx.out(0).meta, y, ctx.attrs_as<UngatherAttrs>().dim, "gather");
+  const EntryWalk walk(ctx.pool(), ctx.in(1), *ctx.out(0).meta, y,
+                       ctx.attrs_as<UngatherAttrs>().dim, "gather");
   dispatch_all(y.meta->dtype, [&]<class T>() {
     zero_part(ctx.out(0));
     const Accumulator<T> sums(ctx, ctx.out(0));
@@ -43,7 +45,8 @@ void ungather(const KernelContext& ctx) {
 void scatter(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
   copy_part(ctx.pool(), y, ctx.in(0));
-  const EntryWalk walk(ctx.in(1), *y.meta, ctx.in(2), ctx.attrs_as<DimAttrs>().dim, "scatter");
+  const EntryWalk walk(ctx.pool(), ctx.in(1), *y.meta, ctx.in(2), ctx.attrs_as<DimAttrs>().dim,
+                       "scatter");
   dispatch_size(y.meta->dtype, [&]<class T>() {
     T* target = y.as<T>();
     const T* src = ctx.in(2).as<T>();
@@ -54,7 +57,8 @@ void scatter(const KernelContext& ctx) {
 void scatter_add(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
   copy_part(ctx.pool(), y, ctx.in(0));
-  const EntryWalk walk(ctx.in(1), *y.meta, ctx.in(2), ctx.attrs_as<DimAttrs>().dim, "scatter_add");
+  const EntryWalk walk(ctx.pool(), ctx.in(1), *y.meta, ctx.in(2), ctx.attrs_as<DimAttrs>().dim,
+                       "scatter_add");
   dispatch_all(y.meta->dtype, [&]<class T>() {
     const Accumulator<T> sums(ctx, y);
     const T* src = ctx.in(2).as<T>();
@@ -67,7 +71,8 @@ void scatter_value(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
   const auto& attrs = ctx.attrs_as<ScatterValueAttrs>();
   copy_part(ctx.pool(), y, ctx.in(0));
-  const EntryWalk walk(ctx.in(1), *y.meta, y, attrs.dim, "scatter");  // no other tensor is read
+  const EntryWalk walk(ctx.pool(), ctx.in(1), *y.meta, y, attrs.dim,
+                       "scatter");  // no other tensor is read
   dispatch_all(y.meta->dtype, [&]<class T>() {
     T* target = y.as<T>();
     const T value = attrs.value.to<T>();
@@ -121,7 +126,7 @@ void scatter_reduce(const KernelContext& ctx) {
   const TensorView& y = ctx.out(0);
   const auto& attrs = ctx.attrs_as<ScatterReduceAttrs>();
   copy_part(ctx.pool(), y, ctx.in(0));
-  const EntryWalk walk(ctx.in(1), *y.meta, ctx.in(2), attrs.dim, "scatter_reduce");
+  const EntryWalk walk(ctx.pool(), ctx.in(1), *y.meta, ctx.in(2), attrs.dim, "scatter_reduce");
   dispatch_all(y.meta->dtype, [&]<class T>() {
     T* target = y.as<T>();
     const T* src = ctx.in(2).as<T>();

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/kernel.h"
+#include "core/thread_pool.h"
 #include "ops/index/index_op.h"
 #include "ops/kernel/accumulate.h"
 #include "ops/kernel/box_copy.h"
@@ -119,16 +120,31 @@ Picks make_picks(const KernelContext& ctx, int first_index, const TensorView& x,
   return picks;
 }
 
-// Calls fn(base, first) for every outer position: the picks are at base + offset in x, and their
-// elements follow each other from `first` on in y, which is contiguous.
+// A part of the picks: those in `picks` at the outer positions in `outer`.
+struct PickPart {
+  Range outer;
+  Range picks;
+};
+
+PickPart all_of(const Picks& picks) {
+  return {{0, picks.outer.numel()}, {0, static_cast<int64_t>(picks.offsets.size())}};
+}
+
+// Calls fn(base, first) for the outer positions of a part: the picks are at base + offset in x, and
+// the elements of all picks follow each other from `first` on in y, which is contiguous.
 template <class Fn>
-void for_each_outer(const Picks& picks, const Fn& fn) {
-  const int64_t outer = picks.outer.numel();
+void for_each_outer(const Picks& picks, const PickPart& part, const Fn& fn) {
   const int64_t elements = static_cast<int64_t>(picks.offsets.size()) * picks.inner.numel();
-  if (elements == 0) return;
+  if (elements == 0 || part.outer.size == 0) return;
   Shape at = Shape::filled(picks.outer.size(), 0);
   int64_t base = 0;
-  for (int64_t o = 0; o < outer; ++o) {
+  int64_t rest = part.outer.begin;
+  for (int64_t i = picks.outer.size() - 1; i >= 0; --i) {
+    at[i] = rest % picks.outer[i];
+    rest /= picks.outer[i];
+    base += at[i] * picks.outer_strides[i];
+  }
+  for (int64_t o = part.outer.begin; o < part.outer.begin + part.outer.size; ++o) {
     fn(base, o * elements);
     for (int64_t i = picks.outer.size() - 1; i >= 0; --i) {
       base += picks.outer_strides[i];
@@ -139,61 +155,69 @@ void for_each_outer(const Picks& picks, const Fn& fn) {
   }
 }
 
-// Calls fn(x_offset, y_offset) for the inner box of every pick that this rank holds, and for every
-// outer position.
+// Calls fn(x_offset, y_offset) for the inner box of every pick of a part that this rank holds, and
+// for every outer position.
 template <class Fn>
-void for_each_pick(const Picks& picks, const Fn& fn) {
+void for_each_pick(const Picks& picks, const PickPart& part, const Fn& fn) {
   const int64_t inner = picks.inner.numel();
-  for_each_outer(picks, [&](int64_t base, int64_t first) {
+  const int64_t end = part.picks.begin + part.picks.size;
+  for_each_outer(picks, part, [&](int64_t base, int64_t first) {
+    const int64_t* const offsets = picks.offsets.data();
     if (picks.is_whole) {
-      for (size_t n = 0; n < picks.offsets.size(); ++n)
-        fn(base + picks.offsets[n], first + static_cast<int64_t>(n) * inner);
+      for (int64_t n = part.picks.begin; n < end; ++n)
+        fn(base + offsets[n], first + n * inner);
       return;
     }
-    for (size_t n = 0; n < picks.offsets.size(); ++n) {
-      const int64_t offset = picks.offsets[n];
-      if (offset != kElsewhere) fn(base + offset, first + static_cast<int64_t>(n) * inner);
+    for (int64_t n = part.picks.begin; n < end; ++n) {
+      if (offsets[n] != kElsewhere) fn(base + offsets[n], first + n * inner);
     }
   });
+}
+
+template <class Fn>
+void for_each_pick(const Picks& picks, const Fn& fn) {
+  for_each_pick(picks, all_of(picks), fn);
 }
 
 // Calls fn(x_offset, y_offset) as for_each_pick does, and fetches the lines of a pick of `bytes`
 // bytes at x some picks before it is read: the picks are in no order that the hardware could learn.
 template <class Fn>
-void for_each_pick_ahead(const Picks& picks, const std::byte* x, int64_t element_bytes,
-                         const Fn& fn) {
-  constexpr size_t kAhead = 4;
+void for_each_pick_ahead(const Picks& picks, const PickPart& part, const std::byte* x,
+                         int64_t element_bytes, const Fn& fn) {
+  constexpr int64_t kAhead = 4;
   constexpr int64_t kMostBytes = 1024;  // the hardware fetches the rest of a longer pick
   const int64_t inner = picks.inner.numel();
   const int64_t bytes = std::min(kMostBytes, inner * element_bytes);
-  const size_t count = picks.offsets.size();
-  for_each_outer(picks, [&](int64_t base, int64_t first) {
-    for (size_t n = 0; n < count; ++n) {
+  const int64_t end = part.picks.begin + part.picks.size;
+  for_each_outer(picks, part, [&](int64_t base, int64_t first) {
+    const int64_t* const offsets = picks.offsets.data();
+    for (int64_t n = part.picks.begin; n < end; ++n) {
       const std::byte* const next =
-          x + (base + picks.offsets[std::min(n + kAhead, count - 1)]) * element_bytes;
+          x + (base + offsets[std::min(n + kAhead, end - 1)]) * element_bytes;
       for (int64_t i = 0; i < bytes; i += 64)
         __builtin_prefetch(next + i);
-      fn(base + picks.offsets[n], first + static_cast<int64_t>(n) * inner);
+      fn(base + offsets[n], first + n * inner);
     }
   });
 }
 
-// Copies the picks of `source` to the contiguous `target` (kOut), or the contiguous `source` to the
-// picks of `target`. Picks of one element are copied as such.
+// Copies a part of the picks of `source` to the contiguous `target` (kOut), or the contiguous
+// `source` to picks of `target`. Picks of one element are copied as such.
 template <bool kOut>
-void copy_picks(const Picks& picks, std::byte* target, const std::byte* source, DType dtype) {
+void copy_picks(const Picks& picks, const PickPart& part, std::byte* target,
+                const std::byte* source, DType dtype) {
   if (picks.inner.numel() == 1) {
     dispatch_size(dtype, [&]<class T>() {
       T* y = reinterpret_cast<T*>(target);
       const T* x = reinterpret_cast<const T*>(source);
-      for_each_pick(picks, [&](int64_t i, int64_t k) { y[kOut ? k : i] = x[kOut ? i : k]; });
+      for_each_pick(picks, part, [&](int64_t i, int64_t k) { y[kOut ? k : i] = x[kOut ? i : k]; });
     });
     return;
   }
   const auto bytes = static_cast<int64_t>(dtype_size(dtype));
   if (kOut && picks.is_whole && picks.line_stride() == 1) {
     const auto pick_bytes = static_cast<size_t>(picks.inner.numel() * bytes);
-    for_each_pick_ahead(picks, source, bytes, [&](int64_t i, int64_t k) {
+    for_each_pick_ahead(picks, part, source, bytes, [&](int64_t i, int64_t k) {
       copy_bytes(target + k * bytes, source + i * bytes, pick_bytes);
     });
     return;
@@ -201,8 +225,25 @@ void copy_picks(const Picks& picks, std::byte* target, const std::byte* source, 
   const Strides dense = contiguous_strides(picks.inner);
   const BoxLoop box(picks.inner, kOut ? dense : picks.inner_strides,
                     kOut ? picks.inner_strides : dense, dtype_size(dtype));
-  for_each_pick(picks, [&](int64_t i, int64_t k) {
+  for_each_pick(picks, part, [&](int64_t i, int64_t k) {
     box.copy(target + (kOut ? k : i) * bytes, source + (kOut ? i : k) * bytes);
+  });
+}
+
+// Threads divide the outer positions or the picks, whichever are more.
+void copy_out(ThreadPool& pool, const Picks& picks, std::byte* target, const std::byte* source,
+              DType dtype) {
+  constexpr int64_t kGrain = 16384;  // elements
+  const PickPart all = all_of(picks);
+  const bool by_outer = all.outer.size > all.picks.size;
+  const int64_t count = by_outer ? all.outer.size : all.picks.size;
+  const int64_t elements = all.outer.size * all.picks.size * picks.inner.numel();
+  if (elements == 0) return;
+  const int64_t grain = std::max<int64_t>(1, kGrain / (elements / count));
+  pool.parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+    PickPart part = all;
+    (by_outer ? part.outer : part.picks) = {begin, end - begin};
+    copy_picks<true>(picks, part, target, source, dtype);
   });
 }
 
@@ -212,7 +253,7 @@ void index(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<IndexAttrs>();
   const Picks picks = make_picks(ctx, 1, x, attrs.dims, {"index", attrs.counts_from_end});
   if (!picks.is_whole) zero_part(y);
-  copy_picks<true>(picks, y.data, x.data, y.meta->dtype);
+  copy_out(ctx.pool(), picks, y.data, x.data, y.meta->dtype);
 }
 
 // Adds the contiguous `values` to `target` at the picks.
@@ -272,7 +313,7 @@ void index_put(const KernelContext& ctx) {
                  [&]<class T>() { add_picked(ctx, picks, y, reinterpret_cast<const T*>(values)); });
     return;
   }
-  copy_picks<false>(picks, y.data, values, y.meta->dtype);
+  copy_picks<false>(picks, all_of(picks), y.data, values, y.meta->dtype);
 }
 
 #if FLOW_ISA == 0

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
 #include "ops/named_errors.h"
 
 namespace flow {
@@ -85,7 +86,7 @@ std::vector<Tensor> unravel_index(const TensorArg& index, const Shape& shape) {
           str("[unravel_index] indices must be integers; received ", index->meta()), site);
     }
     std::vector<Tensor> positions(static_cast<size_t>(shape.size()));
-    Tensor rest = index;
+    Tensor rest = cast(index, DType::kInt64);
     for (int64_t d = shape.size() - 1; d >= 0; --d) {
       positions[static_cast<size_t>(d)] = remainder({rest, site}, shape[d]);
       rest = floor_divide({rest, site}, shape[d]);

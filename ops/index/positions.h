@@ -16,8 +16,8 @@ Tensor tril_indices(int64_t rows, int64_t columns, int64_t offset = 0,
 Tensor triu_indices(int64_t rows, int64_t columns, int64_t offset = 0,
                     const TensorOptions& options = {}, Site site = Site::here());
 
-// The positions in a tensor of this shape that integer indices name in its flattened form: a tensor
-// like `index` for each dim. Indices are not checked against the size.
+// The positions in a tensor of this shape that integer indices name in its flattened form: an int64
+// tensor of the shape of `index` for each dim. Indices are not checked against the size.
 //   unravel_index(tensor({7}), {3, 4}): {{1}, {3}}
 std::vector<Tensor> unravel_index(const TensorArg& index, const Shape& shape);
 

@@ -47,6 +47,39 @@ void check_index(const char* name, const TensorArg& x, const TensorArg& index) {
                         x.site());
 }
 
+// Throws unless `source` has a slice of x for each position along `dim`.
+void check_slices(const char* name, const TensorArg& x, int64_t dim, const TensorArg& index,
+                  const TensorArg& source) {
+  check_index(name, x, index);
+  Shape wanted = x->shape();
+  wanted[dim] = index->numel();
+  if (source->shape() == wanted && source->dtype() == x->dtype()) return;
+  throw InvalidArgument(str("[", name, "] takes a source of shape ", wanted,
+                            " and the tensor's dtype, with a slice for each position; received ",
+                            x->meta(), ", ", index->meta(), ", ", source->meta()),
+                        x.site());
+}
+
+// A function of the slices of x, for a number x: of its only element as a vector. `source` is a
+// number too.
+template <class F>
+Tensor of_single_slice(const char* name, const TensorArg& x, const TensorArg& index,
+                       const TensorArg& source, F function) {
+  check_index(name, x, index);
+  if (index->numel() != 1 || source->dim() != 0) {
+    throw InvalidArgument(
+        str("[", name, "] takes one position and a number as source for a tensor without dims; ",
+            "received ", index->meta(), ", ", source->meta()),
+        x.site());
+  }
+  const Tensor line = reshape(x, {1});
+  const Tensor place = reshape(index, {1});
+  const Tensor value = reshape(source, {1});
+  const Tensor y = function(TensorArg(line, x.site()), TensorArg(place, index.site()),
+                            TensorArg(value, source.site()));
+  return reshape({y, x.site()}, {});
+}
+
 // Slices to add at places of dim `dim` of x.
 struct SliceSum {
   std::vector<IndexArg> places;
@@ -56,18 +89,10 @@ struct SliceSum {
 SliceSum slice_sum(const char* name, const TensorArg& x, int64_t dim, const TensorArg& index,
                    const TensorArg& source, double alpha) {
   const int64_t d = normalize_dim(dim, x->dim(), name);
-  Shape wanted = x->shape();
-  if (index->dim() == 1) wanted[d] = index->numel();
-  if (index->dim() != 1 || source->shape() != wanted || source->dtype() != x->dtype()) {
-    throw InvalidArgument(
-        str("[", name, "] adds a slice of source for each position of a vector; received ",
-            x->meta(), ", ", index->meta(), ", ", source->meta(), "; give source of shape ", wanted,
-            " and the tensor's dtype"),
-        x.site());
-  }
+  check_slices(name, x, d, index, source);
   SliceSum sum;
   sum.places.assign(static_cast<size_t>(d), IndexArg(Slice(), x.site()));
-  sum.places.emplace_back(index.tensor(), index.site());
+  sum.places.emplace_back(reshape(index, {index->numel()}), index.site());
   sum.added = alpha == 1 ? source.tensor() : mul(source, alpha);
   return sum;
 }
@@ -131,6 +156,12 @@ Tensor take_along_dim(const TensorArg& x, const TensorArg& indices, std::optiona
 Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const TensorArg& source,
                  double alpha) {
   return ops::named("index_add", x.site(), [&]() -> Tensor {
+    if (x->dim() == 0) {
+      return of_single_slice("index_add", x, index, source,
+                             [&](const auto& line, const auto& place, const auto& value) {
+                               return flow::index_add(line, dim, place, value, alpha);
+                             });
+    }
     const SliceSum sum = slice_sum("index_add", x, dim, index, source, alpha);
     return index_put(x, IndexList(sum.places), {sum.added, source.site()}, {.accumulate = true});
   });
@@ -194,17 +225,15 @@ Tensor index_fill(const TensorArg& x, int64_t dim, const TensorArg& index, const
 Tensor index_copy(const TensorArg& x, int64_t dim, const TensorArg& index,
                   const TensorArg& source) {
   return ops::named("index_copy", x.site(), [&]() -> Tensor {
-    check_index("index_copy", x, index);
-    const int64_t d = normalize_dim(dim, x->dim(), "index_copy");
-    Shape shape = x->shape();
-    if (!shape.empty()) shape[d] = index->numel();
-    if (x->dim() == 0 || source->shape() != shape || source->dtype() != x->dtype()) {
-      throw InvalidArgument(
-          str("[index_copy] takes a source of shape ", shape, " and the tensor's dtype; received ",
-              x->meta(), ", ", source->meta()),
-          x.site());
+    if (x->dim() == 0) {
+      return of_single_slice("index_copy", x, index, source,
+                             [&](const auto& line, const auto& place, const auto& value) {
+                               return flow::index_copy(line, dim, place, value);
+                             });
     }
-    return scatter(x, d, {spread_index(index, shape, d), x.site()}, source);
+    const int64_t d = normalize_dim(dim, x->dim(), "index_copy");
+    check_slices("index_copy", x, d, index, source);
+    return scatter(x, d, {spread_index(index, source->shape(), d), x.site()}, source);
   });
 }
 
@@ -248,6 +277,11 @@ const Tensor& InPlaceMethods::index_add_(int64_t dim, const TensorArg& index,
                                          const TensorArg& source, double alpha) const {
   return ops::named("index_add_", index.site(), [&]() -> const Tensor& {
     const TensorArg x(self(), index.site());
+    if (x->dim() == 0) {
+      return ops::write_over("index_add_", x, {&source.tensor()}, [&](const TensorArg& old) {
+        return flow::index_add(old, dim, index, source, alpha);
+      });
+    }
     const SliceSum sum = slice_sum("index_add_", x, dim, index, source, alpha);
     return index_put_(IndexList(sum.places), {sum.added, source.site()}, {.accumulate = true});
   });
@@ -322,8 +356,14 @@ Tensor index_reduce(const TensorArg& x, int64_t dim, const TensorArg& index,
                     const TensorArg& source, const std::string& reduce,
                     const ScatterReduceOptions& options) {
   return ops::named("index_reduce", x.site(), [&]() -> Tensor {
-    check_index("index_reduce", x, index);
+    if (x->dim() == 0) {
+      return of_single_slice("index_reduce", x, index, source,
+                             [&](const auto& line, const auto& place, const auto& value) {
+                               return flow::index_reduce(line, dim, place, value, reduce, options);
+                             });
+    }
     const int64_t d = normalize_dim(dim, x->dim(), "index_reduce");
+    check_slices("index_reduce", x, d, index, source);
     const Tensor places = spread_index(index, source->shape(), d);
     return scatter_reduce(x, d, {places, x.site()}, source, reduce, options);
   });

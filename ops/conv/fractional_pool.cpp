@@ -1,5 +1,8 @@
 #include "ops/conv/fractional_pool.h"
 
+#include <functional>
+#include <numeric>
+
 #include "core/error.h"
 #include "ops/conv/window.h"
 #include "ops/creation/creation.h"
@@ -121,7 +124,8 @@ ValuesIndices pool(const char* op, int64_t dims, const TensorArg& x, const Ints&
     const Tensor u = samples_of(op, x, {batch, channels, dims}, options);
     const Tensor positions = window_positions(u, in, kernel, out);
     const int64_t windows = positions.size(2), elements = positions.size(3);
-    const Tensor flat = reshape({x.tensor(), x.site()}, {batch, channels, -1});
+    const int64_t points = std::accumulate(in.begin(), in.end(), int64_t{1}, std::multiplies<>());
+    const Tensor flat = reshape({x.tensor(), x.site()}, {batch, channels, points});
     const Tensor seen =
         reshape(gather(flat, 2, reshape(positions, {batch, channels, windows * elements})),
                 {batch, channels, windows, elements});

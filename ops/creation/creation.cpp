@@ -417,8 +417,9 @@ Tensor new_empty(const TensorArg& x, const Shape& shape, const TensorOptions& op
 
 namespace {
 
-Tensor filled_like(const char* name, const TensorArg& x, const Shape& shape, const Scalar& value,
-                   const TensorOptions& options) {
+// `name`: that of the function in errors.
+Tensor full_in_layout_of(const char* name, const TensorArg& x, const Shape& shape,
+                         const Scalar& value, const TensorOptions& options) {
   return ops::named(name, x.site(),
                     [&] { return full(shape, value, merge_like(x, shape, options), x.site()); });
 }
@@ -426,16 +427,16 @@ Tensor filled_like(const char* name, const TensorArg& x, const Shape& shape, con
 }  // namespace
 
 Tensor new_zeros(const TensorArg& x, const Shape& shape, const TensorOptions& options) {
-  return filled_like("new_zeros", x, shape, 0, options);
+  return full_in_layout_of("new_zeros", x, shape, 0, options);
 }
 
 Tensor new_ones(const TensorArg& x, const Shape& shape, const TensorOptions& options) {
-  return filled_like("new_ones", x, shape, 1, options);
+  return full_in_layout_of("new_ones", x, shape, 1, options);
 }
 
 Tensor new_full(const TensorArg& x, const Shape& shape, const Scalar& value,
                 const TensorOptions& options) {
-  return filled_like("new_full", x, shape, value, options);
+  return full_in_layout_of("new_full", x, shape, value, options);
 }
 
 Tensor new_tensor(const TensorArg& x, const TensorLiteral& values, const TensorOptions& options) {

@@ -37,7 +37,11 @@ const OpDef& rounded_division(const std::string& rounding_mode, const OpDef& tru
 }
 
 void check_exponent(const Tensor& base, const Scalar& exponent, Site site) {
-  if (is_floating(base.dtype()) || exponent.is_floating() || exponent.to<int64_t>() >= 0) return;
+  if (is_floating(base.dtype()) || exponent.is_floating()) return;
+  if (exponent.to<int64_t>() >= 0) {
+    check_fill_value(promote(base.dtype(), exponent), exponent, "pow", site);
+    return;
+  }
   throw InvalidArgument(str("[pow] a ", base.dtype(), " tensor to the negative power ", exponent,
                             " has no integer result; cast it to a floating dtype first"),
                         site);

@@ -169,6 +169,11 @@ Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& optio
                                 " and ", b->meta(), "; cast one of them"),
                             site);
     }
+    if (options.rtol < 0 || options.atol < 0) {
+      throw InvalidArgument(str("[isclose] the tolerances are rtol ", options.rtol, " and atol ",
+                                options.atol, "; give 0 or more"),
+                            site);
+    }
     if (a->dtype() == DType::kBool) return eq(a, b);
     const Tensor distance = abs({sub(a, b), site});
     const Tensor allowed = add({mul({abs(b), site}, options.rtol), site}, options.atol);

@@ -250,8 +250,14 @@ Tensor heaviside(const TensorArg& x, const TensorArg& values) {
 Tensor logaddexp2(const TensorArg& a, const TensorArg& b) {
   return ops::named("logaddexp2", a.site(), [&]() -> Tensor {
     const Site site = a.site();
-    const Tensor scaled = mul(a, std::numbers::ln2);
-    const Tensor other = mul(b, std::numbers::ln2);
+    const DType dtype = ops::result_dtype(a, b);
+    if (!is_floating(dtype)) {
+      throw InvalidArgument(str("[logaddexp2] needs a floating dtype; received ", a->meta(),
+                                " and ", b->meta(), "; cast one of them"),
+                            site);
+    }
+    const Tensor scaled = mul({cast(a, dtype), site}, std::numbers::ln2);
+    const Tensor other = mul({cast(b, dtype), site}, std::numbers::ln2);
     return mul({logaddexp({scaled, site}, other), site}, std::numbers::log2e);
   });
 }

@@ -76,16 +76,10 @@ void check_fill(const TensorArg& x, const Scalar& value) {
   ops::check_fill_value(x->dtype(), value, "masked_fill", x.site());
 }
 
+// A value that equals its bound shares the gradient with it, as in maximum and minimum.
 Tensor clamp_between(const TensorArg& x, const TensorArg& min, const TensorArg& max) {
-  const Site site = x.site();
-  Tensor y = x;
-  if (min.defined()) y = where({logical_or(lt(x, min), isnan(min)), site}, min, {y, site});
-  if (max.defined()) {
-    const TensorArg raised(y, site);
-    Tensor clamped = where({logical_or(gt(raised, max), isnan(max)), site}, max, raised);
-    return clamped;
-  }
-  return y;
+  const Tensor raised = min.defined() ? maximum(x, min) : x.tensor();
+  return max.defined() ? minimum({raised, x.site()}, max) : raised;
 }
 
 }  // namespace

@@ -93,12 +93,13 @@ Tensor istft(const TensorArg& x, int64_t n_fft, const IstftOptions& options) {
   return ops::named("istft", x.site(), [&]() -> Tensor {
     const Site site = x.site();
     const int64_t half = n_fft / 2 + 1;
+    const bool is_whole = x->dim() >= 3 && x->size(-3) == n_fft;
+    const bool onesided = options.onesided.value_or(!is_whole);
     if ((x->dim() != 3 && x->dim() != 4) || x->size(-1) != 2 || x->numel() == 0 ||
-        x->size(-3) != (options.onesided ? half : n_fft)) {
-      throw InvalidArgument(str("[istft] takes (N, T, 2) or (B, N, T, 2) with ",
-                                options.onesided ? "n_fft / 2 + 1" : "n_fft",
-                                " frequencies N and at least one window; received ", x->meta(),
-                                " for n_fft ", n_fft));
+        x->size(-3) != (onesided ? half : n_fft)) {
+      throw InvalidArgument(str(
+          "[istft] takes (N, T, 2) or (B, N, T, 2) with ", onesided ? "n_fft / 2 + 1" : "n_fft",
+          " frequencies N and at least one window; received ", x->meta(), " for n_fft ", n_fft));
     }
     const Windows windows = windows_of(x, n_fft, options, "istft");
     const Tensor batch = x->dim() == 3 ? unsqueeze(x, 0) : x.tensor();

@@ -34,7 +34,8 @@ struct IstftOptions {
   Tensor window = {};
   bool center = true;
   bool normalized = false;
-  bool onesided = true;
+  // x has the first n_fft / 2 + 1 frequencies; else all. Unset: as many as x has.
+  std::optional<bool> onesided = {};
   // The length of the signal, which the windows need not reach: the rest is 0. Unset: as far as the
   // windows reach, less n_fft / 2 at both ends if `center`.
   std::optional<int64_t> length = {};

@@ -106,6 +106,9 @@ Tensor matrix_norm(const TensorArg& x, const MatrixNormOptions& options) {
     if (options.ord.is("nuc"))
       return with_dims(sum(singular_values(x.tensor(), dims), -1), dims, keepdim);
     const double ord = options.ord.number();
+    const bool is_empty = x->size(dims.rows) == 0 || x->size(dims.columns) == 0;
+    if (is_empty && (ord == 1 || ord == 2 || (std::isinf(ord) && ord > 0)))
+      return sum(x, {dims.rows, dims.columns}, {.keepdim = keepdim});  // 0
     if (std::abs(ord) == 1)
       return extreme_sum(x.tensor(), dims.rows, dims.columns, ord > 0, keepdim);
     if (std::isinf(ord)) return extreme_sum(x.tensor(), dims.columns, dims.rows, ord > 0, keepdim);
@@ -302,8 +305,9 @@ Tensor diagonal(const TensorArg& x, int64_t offset, int64_t dim1, int64_t dim2) 
 
 Tensor vander(const TensorArg& x, std::optional<int64_t> N) {
   return ops::named("vander", x.site(), [&]() -> Tensor {
-    const int64_t columns = N.value_or(x->dim() > 0 ? x->size(-1) : 0);
-    if (x->dim() == 0 || x->dtype() == DType::kBool || columns < 1) {
+    if (x->dim() == 0) return vander({reshape(x, {1}), x.site()}, N);
+    const int64_t columns = N.value_or(x->size(-1));
+    if (x->dtype() == DType::kBool || columns < 1) {
       refuse("vander", x.site(),
              str("takes numbers (…, n) and N > 0; received ", x->meta(), ", N = ", columns));
     }

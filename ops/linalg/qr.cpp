@@ -146,12 +146,12 @@ struct Reflections {
 // T^-1 = diag(tau)^-1 + S with the upper triangle S of V^T V without its diagonal (Joffrain et al.
 // 2006), so T = (I + diag(tau) S)^-1 diag(tau), also if an element of tau is 0.
 Reflections reflections(const TensorArg& x, const TensorArg& tau, const char* function) {
-  const bool fits = x->dim() >= 2 && tau->dim() == x->dim() - 1 && x->size(-2) >= x->size(-1) &&
+  const bool fits = x->dim() >= 2 && tau->dim() == x->dim() - 1 && x->size(-2) >= tau->size(-1) &&
                     x->size(-1) >= tau->size(-1) && x->dtype() == tau->dtype() &&
                     ops::leading_dims(x->shape(), 2) == ops::leading_dims(tau->shape(), 1);
   if (!fits) {
     throw InvalidArgument(str("[", function,
-                              "] takes x (…, m, n) and tau (…, k) with m >= n >= k, "
+                              "] takes x (…, m, n) and tau (…, k) with k of at most m and n, "
                               "one batch and one dtype; received ",
                               x->meta(), " and ", tau->meta()));
   }
@@ -169,6 +169,10 @@ Reflections reflections(const TensorArg& x, const TensorArg& tau, const char* fu
 
 Tensor householder_product(const TensorArg& x, const TensorArg& tau) {
   return ops::named("householder_product", x.site(), [&]() -> Tensor {
+    if (x->dim() >= 2 && x->size(-2) < x->size(-1)) {
+      throw InvalidArgument(str("[householder_product] takes x (…, m, n) with m >= n; received ",
+                                x->meta(), "; narrow it to the columns of the product"));
+    }
     const Reflections own = reflections(x, tau, "householder_product");
     const Tensor rows = ops::transposed(narrow(own.V, -2, 0, x->size(-1)));  // V^T of I's columns
     return sub(ops::identity_like(x, x->size(-2), x->size(-1)), matmul(own.V, matmul(own.T, rows)));

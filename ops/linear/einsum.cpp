@@ -305,6 +305,24 @@ Tensor einsum(std::string_view equation, const TensorListArg& operands) {
   });
 }
 
+namespace {
+
+// A dim of size 1 is paired with one of any size, whose sum it multiplies.
+void sum_against_ones(Tensor& a, const Ints& dims_a, Tensor& b, const Ints& dims_b) {
+  for (int64_t i = 0; i < dims_a.size(); ++i) {
+    const int64_t in_a = normalize_dim(dims_a[i], a.dim(), "tensordot");
+    const int64_t in_b = normalize_dim(dims_b[i], b.dim(), "tensordot");
+    if (a.size(in_a) == b.size(in_b)) continue;
+    if (a.size(in_a) == 1) {
+      b = sum(b, in_b, {.keepdim = true, .dtype = b.dtype()});
+    } else if (b.size(in_b) == 1) {
+      a = sum(a, in_a, {.keepdim = true, .dtype = a.dtype()});
+    }
+  }
+}
+
+}  // namespace
+
 Tensor tensordot(const TensorArg& a, const TensorArg& b, int64_t dims) {
   if (dims < 0 || dims > a->dim() || dims > b->dim()) {
     throw InvalidArgument(str("[tensordot] dims is ", dims, "; received tensors of shapes ",
@@ -324,6 +342,7 @@ Tensor tensordot(const TensorArg& a, const TensorArg& b, const Ints& dims_a, con
   return ops::located(a.site(), [&]() -> Tensor {
     Operand left{a, {}};
     Operand right{b, {}};
+    if (dims_a.size() == dims_b.size()) sum_against_ones(left.tensor, dims_a, right.tensor, dims_b);
     Labels needed;
     for (int64_t i = 0; i < a->dim() + b->dim(); ++i) {
       needed.push_back(static_cast<int>(i));
@@ -334,7 +353,7 @@ Tensor tensordot(const TensorArg& a, const TensorArg& b, const Ints& dims_a, con
       const int64_t in_a = normalize_dim(dims_a[i], a->dim(), "tensordot");
       const int64_t in_b = normalize_dim(dims_b[i], b->dim(), "tensordot");
       int& label = right.labels[static_cast<size_t>(in_b)];
-      is_valid = a->shape()[in_a] == b->shape()[in_b] && label >= a->dim() &&
+      is_valid = left.tensor.size(in_a) == right.tensor.size(in_b) && label >= a->dim() &&
                  contains(needed, static_cast<int>(in_a));
       std::erase(needed, static_cast<int>(in_a));
       std::erase(needed, label);

@@ -68,7 +68,11 @@ Tensor cross(const TensorArg& a, const TensorArg& b, const CrossOptions& options
         if (shape[i] == 3) dim = i;
       }
     }
-    if (dim < 0 || shape[dim] != 3) {
+    const auto has_three = [&](const Tensor& v) {
+      const int64_t own = dim - (shape.size() - v.dim());
+      return own >= 0 && v.size(own) == 3;
+    };
+    if (dim < 0 || !has_three(a) || !has_three(b)) {
       throw InvalidArgument(str("[cross] needs a dim of size 3; received ", a->meta(), ", ",
                                 b->meta(), "; name one with dim"),
                             site);
@@ -213,9 +217,16 @@ Tensor cov(const TensorArg& x, const CovOptions& options) {
               "; reshape it"),
           site);
     }
+    if (options.fweights.defined() && !is_integral(options.fweights.dtype())) {
+      throw InvalidArgument(str("[cov] fweights count how often a column occurs; received ",
+                                options.fweights.meta(), "; give integers, or use aweights"),
+                            site);
+    }
     Tensor rows = x->dim() < 2 ? reshape(x, {1, -1}) : x.tensor();
     const int64_t n = rows.size(1);
     if (!is_floating(rows.dtype())) rows = cast({rows, site}, default_dtype());
+    if (options.aweights.defined() && is_floating(options.aweights.dtype()))
+      rows = cast({rows, site}, promote(rows.dtype(), options.aweights.dtype()));
     Tensor weights;
     for (const Tensor& own : {options.fweights, options.aweights}) {
       if (!own.defined()) continue;

@@ -120,11 +120,11 @@ Tensor multi_margin_loss(const TensorArg& input, const TensorArg& target,
     }
     const bool is_batch = input->dim() == 2;
     if (is_batch ? target->dim() != 1 || target->size(0) != input->size(0)
-                 : input->dim() != 1 || target->numel() != 1) {
+                 : input->dim() > 1 || target->numel() != 1) {
       throw_operands("multi_margin_loss", "(N, C) and classes (N), or (C) and ()", input, target);
     }
     Tensor x = loss_operand(input);
-    if (!is_batch) x = unsqueeze({x, site}, 0);
+    if (!is_batch) x = reshape({x, site}, {1, x.numel()});
     const Tensor classes = reshape(target, {-1});
     const Tensor place = unsqueeze({classes, site}, 1);
     const Tensor own = gather({x, site}, 1, {place, site});
@@ -135,8 +135,7 @@ Tensor multi_margin_loss(const TensorArg& input, const TensorArg& target,
     if (options.weight.defined()) {
       losses = mul({losses, site}, index_select({options.weight, site}, 0, {classes, site}));
     }
-    if (!is_batch) losses = squeeze({losses, site}, 0);
-    return reduced(losses, reduction, site);
+    return reduced(reshape({losses, site}, target->shape()), reduction, site);
   });
 }
 
@@ -145,11 +144,13 @@ Tensor multilabel_margin_loss(const TensorArg& input, const TensorArg& target,
   return ops::named("multilabel_margin_loss", input.site(), [&]() -> Tensor {
     const Site site = input.site();
     const auto reduction = parse_reduction(options.reduction, "multilabel_margin_loss");
-    if (input->dim() < 1 || input->dim() > 2 || input->shape() != target->shape()) {
+    if (input->dim() > 2 || input->shape() != target->shape()) {
       throw_operands("multilabel_margin_loss", "input and classes (N, C) or (C)", input, target);
     }
     const bool is_batch = input->dim() == 2;
-    const auto batched = [&](const Tensor& v) { return is_batch ? v : unsqueeze({v, site}, 0); };
+    const auto batched = [&](const Tensor& v) {
+      return is_batch ? v : reshape({v, site}, {1, v.numel()});
+    };
     const Tensor x = batched(loss_operand(input));
     const Tensor given = batched(target);
     // Entries after the first -1 do not count.

@@ -302,7 +302,9 @@ Tensor repeat_interleave(const TensorArg& x, int64_t repeats, std::optional<int6
 Tensor ShapeMethods::unfold(int64_t dim, int64_t size, int64_t step, Site site) const {
   return ops::named("unfold", site, [&]() -> Tensor {
     const TensorArg x(self(), site);
-    if (self().dim() == 0) return flow::reshape(x, {1}).unfold(dim, size, step, site);
+    if (self().dim() == 0) {  // a single window, without a dim that counts windows
+      return flow::reshape(x, {1}).unfold(dim, size, step, site).select(0, 0, site);
+    }
     const int64_t d = normalize_dim(dim, self().dim(), "unfold");
     if (size < 0 || size > self().size(d) || step <= 0) {
       throw InvalidArgument(

@@ -262,6 +262,25 @@ void check_border(const TensorArg& x, int64_t dim, int64_t before, int64_t after
   }
 }
 
+// Returns y without the elements that negative numbers of `padding` remove. `x` is what pad() got.
+Tensor without_cut(const TensorArg& x, const Tensor& y, const Ints& padding) {
+  Tensor rest = y;
+  for (int64_t i = 0; i < padding.size() / 2; ++i) {
+    const int64_t dim = x->dim() - 1 - i;
+    const int64_t front = std::max<int64_t>(0, -padding[2 * i]);
+    const int64_t back = std::max<int64_t>(0, -padding[2 * i + 1]);
+    const int64_t left = y.size(dim) - front - back;
+    if (left < 0) {
+      throw InvalidArgument(str("[pad] padding (", padding[2 * i], ", ", padding[2 * i + 1],
+                                ") removes more elements than dim ", dim, " has; received shape ",
+                                x->shape(), "; remove fewer"),
+                            x.site());
+    }
+    if (left != y.size(dim)) rest = narrow({rest, x.site()}, dim, front, left);
+  }
+  return rest;
+}
+
 // Returns x with elements of x added to its dims. Devices without a kernel select them, dim by dim.
 Tensor pad_from_inside(const TensorArg& x, const BorderAttrs& attrs) {
   if (x->device() == DeviceType::kCpu) return dispatch(kBorder, {&x.tensor()}, attrs, x.site());
@@ -440,19 +459,8 @@ Tensor roll(const TensorArg& x, const Ints& shifts, const Ints& dims) {
 Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
   ops::check_padding(x, padding, options);
   ops::PadAttrs attrs{Shape::filled(x->dim(), 0), Shape::filled(x->dim(), 0), options.value};
-  Tensor y = x;
   for (int64_t i = 0; i < padding.size() / 2; ++i) {
     const int64_t dim = x->dim() - 1 - i;
-    const int64_t cut_front = std::max<int64_t>(0, -padding[2 * i]);
-    const int64_t cut_back = std::max<int64_t>(0, -padding[2 * i + 1]);
-    const int64_t left = x->shape()[dim] - cut_front - cut_back;
-    if (left < 0) {
-      throw InvalidArgument(str("[pad] padding (", padding[2 * i], ", ", padding[2 * i + 1],
-                                ") removes more elements than dim ", dim, " has; received shape ",
-                                x->shape(), "; remove fewer"),
-                            x.site());
-    }
-    if (left != x->shape()[dim]) y = narrow({y, x.site()}, dim, cut_front, left);
     attrs.before[dim] = std::max<int64_t>(0, padding[2 * i]);
     attrs.after[dim] = std::max<int64_t>(0, padding[2 * i + 1]);
   }
@@ -461,17 +469,25 @@ Tensor pad(const TensorArg& x, const Ints& padding, const PadOptions& options) {
     const bool fits = is_whole && std::abs(options.value) < 0x1p63;
     const Scalar value = fits ? Scalar(static_cast<int64_t>(options.value)) : options.value;
     ops::check_fill_value(x->dtype(), value, "pad", x.site());
+    const Tensor y = ops::without_cut(x, x, padding);
     return dispatch(ops::kPad, {&y}, attrs, x.site());
   }
+  // Elements that are cut off may be those that the other side repeats. A circle consists of what
+  // is left.
+  const bool cuts_first = options.mode == "circular";
+  Tensor y = cuts_first ? ops::without_cut(x, x, padding) : x.tensor();
   bool is_padded = false;
   for (int64_t dim = x->dim() - 1; dim >= 0; --dim) {
     if (attrs.before[dim] + attrs.after[dim] == 0) continue;
     ops::check_border({y, x.site()}, dim, attrs.before[dim], attrs.after[dim], options.mode);
     is_padded = true;
   }
-  if (!is_padded) return clone({y, x.site()});
-  return ops::pad_from_inside({y, x.site()},
-                              {attrs.before, attrs.after, ops::border_mode(options.mode)});
+  if (is_padded) {
+    y = ops::pad_from_inside({y, x.site()},
+                             {attrs.before, attrs.after, ops::border_mode(options.mode)});
+  }
+  if (!cuts_first) y = ops::without_cut(x, y, padding);
+  return is_padded ? y : clone({y, x.site()});
 }
 
 Tensor tril(const TensorArg& x, int64_t diagonal) {

@@ -70,6 +70,22 @@ TEST(Positions, OfFlatIndices) {
   EXPECT_EQ(places[1].to_vector<int64_t>(), Ints64({1, 0, 2, 0}));
   EXPECT_EQ(places[2].to_vector<int64_t>(), Ints64({3, 0, 3, 1}));
   EXPECT_THROW(unravel_index(tensor({1.0}), {2}), InvalidArgument);
+
+  const auto far = unravel_index(tensor({7, 200}).to(uint8), {4, 256});
+  EXPECT_EQ(far[0].dtype(), int64);
+  EXPECT_EQ(far[0].to_vector<int64_t>(), (std::vector<int64_t>{0, 0}));
+  EXPECT_EQ(far[1].to_vector<int64_t>(), (std::vector<int64_t>{7, 200}));
+}
+
+TEST(IndexReduce, TakesASliceForEachPosition) {
+  const Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}});
+  const Tensor place = tensor({1});
+
+  EXPECT_THROW(index_reduce(x, 0, place, tensor({{5.0, 6.0}, {7.0, 8.0}}), "prod"),
+               InvalidArgument);
+  EXPECT_THROW(index_reduce(x, 0, place, tensor({{5.0}}), "prod"), InvalidArgument);
+  EXPECT_THROW(index_reduce(tensor(2.0), 0, place, tensor({3.0}), "prod"), InvalidArgument);
+  EXPECT_EQ(index_reduce(tensor(2.0), 0, tensor({0}), tensor(3.0), "prod").item(), 6);
 }
 
 TEST(IndexReduce, HasTheNumbersOfPyTorch) {

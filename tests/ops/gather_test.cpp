@@ -11,6 +11,7 @@
 
 #include "autograd/engine.h"
 #include "autograd/gradcheck.h"
+#include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
@@ -183,7 +184,7 @@ void expect_entries_followed(const Tensor& x, int64_t dim, const Tensor& index, 
   EXPECT_EQ(scatter_reduce(x, dim, index, src, "amax").to_vector<float>(), largest);
 }
 
-TEST(Gather, EntriesOfAnyLayoutAreFollowed) {
+void expect_entries_of_any_layout_followed() {
   for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>(500, 400), {300, 601}, {9, 7}}) {
     const Tensor x = counting({rows, columns});
     const Tensor src = remainder(mul(counting({rows, columns + 2}), 31), 1009);
@@ -196,6 +197,27 @@ TEST(Gather, EntriesOfAnyLayoutAreFollowed) {
     expect_entries_followed(x, 0, spread({rows, 1}, rows).expand({rows, columns}), src);
     expect_entries_followed(x, 1, spread({1, columns}, columns).expand({rows, columns}), src);
     expect_entries_followed(x.t().clone().t(), 0, spread({rows, columns}, rows), src);
+  }
+}
+
+TEST(Gather, EntriesOfAnyLayoutAreFollowed) {
+  for (const int threads : {1, 3}) {
+    RankContext context({}, threads);
+    const RankScope scope(context);
+    expect_entries_of_any_layout_followed();
+  }
+}
+
+TEST(Gather, ThreadsNameTheFirstEntryOutOfRange) {
+  RankContext context({}, 3);
+  const RankScope scope(context);
+  const Tensor index = spread({400, 300}, 400).clone();
+  for (const int64_t row : {399, 200, 7})
+    index.select(0, row).select(0, 299 - row % 8).fill_(-row);
+
+  for (const int64_t dim : {0, 1}) {
+    const std::string message = error_of([&] { gather(counting({400, 400}), dim, index); });
+    EXPECT_NE(message.find("index -7 at (7, 292)"), std::string::npos) << message;
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "autograd/engine.h"
 #include "autograd/gradcheck.h"
+#include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
@@ -252,6 +253,27 @@ TEST(Index, PicksOfAnyLayoutAreReadAndAdded) {
       EXPECT_EQ(in_place.to_vector<float>(), sum.to_vector<float>());
     }
   }
+}
+
+// Threads divide the picks, or the dims before them.
+TEST(Index, PicksDoNotDependOnTheThreads) {
+  const auto picked = [](int threads) {
+    RankContext context({}, threads);
+    const RankScope scope(context);
+    const Tensor x = counting({40, 50, 60});
+    const Tensor many = remainder(mul(arange(3000), 7), 40);
+    const Tensor few = remainder(mul(arange(70), 7), 50);
+    std::vector<float> all;
+    for (const Tensor& y :
+         {index_select(x, 0, many), index_select(x, 1, few), index_select(x, 2, few),
+          index_select(x.permute({2, 0, 1}), 0, few), index_select(x.select(2, 3), 0, many)}) {
+      const std::vector<float> values = y.to_vector<float>();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  };
+
+  EXPECT_EQ(picked(1), picked(3));
 }
 
 // The rows of an expanded tensor have one element in memory.

@@ -30,6 +30,20 @@ TEST(Special, LdexpHasTheDtypeOfAFloatingNumber) {
   EXPECT_EQ(ldexp(exponent, exponent).dtype(), float32);
 }
 
+TEST(Special, Logaddexp2ComputesInThePromotedDtype) {
+  const Tensor x = tensor({0.25, 1.0, -3.0}).to(float64);
+  const Tensor y = tensor({1.5, -2.25, 0.5});
+
+  const Tensor wide = logaddexp2(x, y.to(bfloat16));
+  EXPECT_EQ(wide.dtype(), float64);
+  for (int64_t i = 0; i < 3; ++i) {
+    const double sum = std::exp2(x[i].item()) + std::exp2(y[i].item());
+    EXPECT_NEAR(wide[i].item(), std::log2(sum), 1e-12);
+  }
+  EXPECT_EQ(logaddexp2(y.to(bfloat16), tensor({1, 2, 3})).dtype(), bfloat16);
+  EXPECT_THROW(logaddexp2(tensor({1}), tensor({2})), InvalidArgument);
+}
+
 // Parts of a minimum are infinite on ranks that have none, and gammainc(inf, inf) is NaN.
 TEST(Special, IncompleteGammaOfInfinityInEveryLayout) {
   run_ranks(2, [] {

@@ -15,6 +15,7 @@
 #include "ops/conv/grid_sample.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/compare.h"
 #include "ops/elementwise/shrink.h"
 #include "ops/elementwise/unary.h"
 #include "ops/index/embedding_bag.h"
@@ -239,6 +240,17 @@ TEST(Conv, IntegersAreConvolvedExactly) {
 TEST(Random, BernoulliRefusesWhatIsNoProbability) {
   EXPECT_THROW(bernoulli(tensor({0.5F, 1.5F})), InvalidArgument);
   EXPECT_THROW(bernoulli(tensor({NAN})), InvalidArgument);
+}
+
+TEST(Cov, HasTheDtypeOfItsVariablesAndWeights) {
+  const Tensor x = tensor({{1.0F, 2.0F, 4.0F}, {0.5F, -1.0F, 3.0F}});
+  const Tensor importance = tensor({0.5F, 0.25F, 1.0F});
+
+  const Tensor y = cov(x.to(bfloat16), {.aweights = importance});
+  EXPECT_EQ(y.dtype(), float32);
+  EXPECT_TRUE(equal(y, cov(x, {.aweights = importance})));
+  EXPECT_EQ(cov(x.to(bfloat16), {.fweights = tensor({1, 2, 1})}).dtype(), bfloat16);
+  EXPECT_THROW(cov(x, {.fweights = importance}), InvalidArgument);
 }
 
 TEST(Trapezoid, NarrowIntegersDoNotOverflow) {

@@ -9,6 +9,7 @@ from op_arguments import arguments
 from op_arguments_shapes import shape_arguments
 from op_arguments_windows import window_arguments
 from op_arrange import arrange
+from op_degenerate import degenerate
 from op_differences import differences
 from op_dtypes import dtypes
 from op_edges import edges
@@ -789,6 +790,8 @@ def all_cases():
     generator.manual_seed(61)
     for family in [ldl, dtypes]:
         family()
+    generator.manual_seed(62)
+    degenerate()
     generator.set_state(state)
     counts = {}
     for case in cases:

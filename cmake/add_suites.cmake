@@ -1,5 +1,6 @@
-# Run by ctest at its start with program, label, results and sources set: adds one test per suite of
-# a googletest program. Instances of a parameterised or typed suite (A/Suite/0) count as one suite.
+# Run by ctest at its start with program, label, results, sources and sanitizer set: adds one test
+# per suite of a googletest program. Instances of a parameterised or typed suite (A/Suite/0) count as
+# one suite.
 if(NOT EXISTS "${program}")
   get_filename_component(name "${program}" NAME)
   add_test(${name}_NOT_BUILT "${program}")
@@ -24,18 +25,29 @@ list(TRANSFORM suites REPLACE "[\n.]" "")
 list(TRANSFORM suites REPLACE "/[0-9]+$" "")
 list(TRANSFORM suites REPLACE "^.*/" "")
 list(REMOVE_DUPLICATES suites)
-# intercept_tls_get_addr: at some addresses the sanitizer takes a thread's dynamic TLS block for one with
-# a header of glibc 2.19 and reads its place from what is no header; the leak check then crashes.
+# intercept_tls_get_addr: at some addresses the sanitizer takes a thread's dynamic TLS block for one
+# with a header of glibc 2.19 and reads its place from what is no header; the leak check then
+# crashes.
+set(suppressions "${sources}/tests/support")
+# Seconds that a test may take, and that a rank waits for another one. Under the thread sanitizer
+# programs take ten times as long and more.
+set(limit 1200)
+set(patience 2)
+if(sanitizer STREQUAL "thread")
+  set(limit 2700)
+  set(patience 10)
+endif()
 foreach(suite ${suites})
   set(test ${name}.${suite})
   add_test(${test} "${program}" "--gtest_filter=${suite}.*:${suite}/*:*/${suite}.*:*/${suite}/*"
            --gtest_brief=1)
-  set_tests_properties(
-    ${test}
-    PROPERTIES
-      LABELS "${label}"
-      TIMEOUT 1200
-      ENVIRONMENT
-      "GTEST_OUTPUT=json:${results}/${test}.json;FLOW_TIMEOUT_S=2;ASAN_OPTIONS=intercept_tls_get_addr=0:allocator_may_return_null=1;LSAN_OPTIONS=suppressions=${sources}/tests/support/lsan.supp;UBSAN_OPTIONS=print_stacktrace=1;TSAN_OPTIONS=allocator_may_return_null=1:suppressions=${sources}/tests/support/tsan.supp"
-  )
+  set(environment
+      "GTEST_OUTPUT=json:${results}/${test}.json"
+      "FLOW_TIMEOUT_S=${patience}"
+      "ASAN_OPTIONS=intercept_tls_get_addr=0:allocator_may_return_null=1"
+      "LSAN_OPTIONS=suppressions=${suppressions}/lsan.supp"
+      "UBSAN_OPTIONS=print_stacktrace=1"
+      "TSAN_OPTIONS=allocator_may_return_null=1:suppressions=${suppressions}/tsan.supp")
+  set_tests_properties(${test} PROPERTIES LABELS "${label}" TIMEOUT ${limit} ENVIRONMENT
+                                                                             "${environment}")
 endforeach()

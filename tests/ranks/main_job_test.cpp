@@ -113,11 +113,18 @@ TEST_F(MainJob, EveryLayoutTrainsAsOneRankDoes) {
   }
 }
 
-// Each rank takes its part of the batch in an order that its own seed decides.
+// Each rank takes its part of the batch in an order that its own seed decides. The text consists of
+// runs of one character each, so batches have different losses before the first step.
 TEST_F(MainJob, AFirstLossOtherThanOneRanksEndsTheProgram) {
-  const JobResult job = run(kPrograms + "/flowrun -n 4 sh -c '" + kPrograms +
-                            "/train_gpt --data " FLOW_SOURCES "/examples --pp 2 --dp 2 --run " +
-                            run_folder("seeds") + " --steps 4 --seed $OMPI_COMM_WORLD_RANK'");
+  fs::create_directories(run_folder("text"));
+  {
+    std::ofstream text(run_folder("text/runs.txt"));
+    for (char character = 'A'; character <= 'z'; ++character)
+      text << std::string(2000, character);
+  }
+  const JobResult job = run(kPrograms + "/flowrun -n 4 sh -c '" + kPrograms + "/train_gpt --data " +
+                            run_folder("text") + " --pp 2 --dp 2 --run " + run_folder("seeds") +
+                            " --steps 4 --seed $OMPI_COMM_WORLD_RANK'");
 
   EXPECT_EQ(job.exit_code, 1) << job.output;
   EXPECT_TRUE(has(job.output, "[check] the ranks do not compute what one rank computes"))

@@ -61,29 +61,50 @@ class ShardedDraws {
   std::vector<std::unique_ptr<ShardedCall>> calls_;
 };
 
-// The addends of a sum are rounded on each rank, and so is their sum: four times by at most the
-// unit roundoff of the largest one. The sum is much smaller where addends cancel.
-double rounding_of_addends(const std::vector<Tensor>& parts, Sbp sbp, DType dtype) {
-  if (sbp.kind() != Sbp::Kind::kPartialSum || !is_floating(dtype)) return 0;
+// The coarsest unit roundoff of the floating inputs and of a result.
+double coarsest_roundoff(const RawCall& call, const Tensor& result) {
+  double coarsest = is_floating(result.dtype()) ? unit_roundoff(result.dtype()) : 0;
+  for (const Tensor& input : call.inputs) {
+    if (input.defined() && is_floating(input.dtype()))
+      coarsest = std::max(coarsest, unit_roundoff(input.dtype()));
+  }
+  return coarsest;
+}
+
+// The addends of a sum are rounded on each rank, and so is their sum: four times along each axis by
+// at most the unit roundoff of the largest one. The sum is much smaller where addends cancel.
+double rounding_of_addends(const RawCall& call, const std::vector<Tensor>& parts,
+                           const NdSbp& nd_sbp, const Tensor& expected) {
+  const auto axes = std::count_if(nd_sbp.begin(), nd_sbp.end(), [](const Sbp& sbp) {
+    return sbp.kind() == Sbp::Kind::kPartialSum;
+  });
+  if (axes == 0 || !is_floating(expected.dtype())) return 0;
   double largest = 0;
   for (const Tensor& part : parts) {
     for (const double value : read_values(part)) {
       if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
     }
   }
-  return 4 * unit_roundoff(dtype) * largest;
+  return 4 * static_cast<double>(axes) * coarsest_roundoff(call, expected) * largest;
+}
+
+Tolerance tolerance_of(const ShardedCall& call, const std::vector<Tensor>& parts,
+                       const NdSbp& nd_sbp, const Tensor& expected) {
+  const RawCall& raw = call.draw().call;
+  Tolerance tolerance = tolerance_of(raw);
+  tolerance.absolute += rounding_of_addends(raw, parts, nd_sbp, expected);
+  return tolerance;
 }
 
 std::string compare(const ShardedCall& call, const std::vector<Tensor>& parts, Sbp sbp,
                     const Tensor& expected) {
-  Tolerance tolerance = tolerance_of(call.draw().call);
-  tolerance.absolute += rounding_of_addends(parts, sbp, expected.dtype());
-  return compare_parts(parts, sbp, expected, tolerance);
+  return compare_parts(parts, sbp, expected, tolerance_of(call, parts, sbp, expected));
 }
 
 std::string compare(const ShardedCall& call, const std::vector<Tensor>& parts, const NdSbp& nd_sbp,
                     const Tensor& expected) {
-  return compare_parts(parts, nd_sbp, call.placement(), expected, tolerance_of(call.draw().call));
+  return compare_parts(parts, nd_sbp, call.placement(), expected,
+                       tolerance_of(call, parts, nd_sbp, expected));
 }
 
 // Prints "S(0), B -> P".

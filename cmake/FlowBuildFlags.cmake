@@ -8,11 +8,9 @@ target_link_libraries(flow_build_flags INTERFACE Threads::Threads)
 # What nvcc warns of: parentheses that it writes itself (so says the host's compiler), what its own
 # stubs for generic lambdas do not use (445), comparisons that only some types make pointless (186).
 if(FLOW_WITH_CUDA AND NOT FLOW_CUDA_EMULATED)
-  target_compile_options(
-    flow_build_flags
-    INTERFACE
-      "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-O3;--expt-relaxed-constexpr;-Xcompiler=-Wall,-Wextra,-Wno-parentheses;-diag-suppress=186,445>"
-  )
+  set(cuda_flags -std=c++20 -O3 --expt-relaxed-constexpr
+                 -Xcompiler=-Wall,-Wextra,-Wno-parentheses -diag-suppress=186,445)
+  target_compile_options(flow_build_flags INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_flags}>")
 endif()
 
 # Contraction is off so that a formula rounds the same at every place it is compiled.
@@ -54,16 +52,16 @@ target_compile_options(
                               $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=fast>)
 
 # Instruction sets the kernel files are compiled for: all, of which the best is chosen at run time;
-# native, that of this machine, for programs that run nowhere else; or baseline, which every CPU of the
-# platform has and which is always there, as it holds the reference kernels.
+# native, that of this machine, for programs that run nowhere else; or baseline, which every CPU of
+# the platform has and which is always there, as it holds the reference kernels.
 set(FLOW_CPU_ISAS all CACHE STRING "Instruction sets of the CPU kernels: all, native or baseline")
 set_property(CACHE FLOW_CPU_ISAS PROPERTY STRINGS all native baseline)
 if(NOT FLOW_CPU_ISAS MATCHES "^(all|native|baseline)$")
   message(FATAL_ERROR "FLOW_CPU_ISAS is all, native or baseline; received ${FLOW_CPU_ISAS}")
 endif()
 
-# flow_find_native_isa(<variable>): baseline, avx2 or avx512, as detected_isa() of ops/cpu_features.h
-# will find it.
+# flow_find_native_isa(<variable>): baseline, avx2 or avx512, as detected_isa() of
+# ops/cpu_features.h will find it.
 function(flow_find_native_isa variable)
   execute_process(
     COMMAND ${CMAKE_CXX_COMPILER} -march=native -dM -E -x c++ /dev/null

@@ -7,5 +7,6 @@ if(FLOW_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_ctime,include_file_mtime
       CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
-      CCACHE_IGNOREOPTIONS=-fmacro-prefix-map=/* ${CMAKE_CURRENT_LIST_DIR}/compile.sh ${FLOW_CCACHE})
+      CCACHE_IGNOREOPTIONS=-fmacro-prefix-map=/* ${CMAKE_CURRENT_LIST_DIR}/compile.sh
+      ${FLOW_CCACHE})
 endif()

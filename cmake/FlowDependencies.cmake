@@ -1,7 +1,7 @@
 # Finds the packages flow is built with. Each optional one has a switch FLOW_<NAME> of AUTO, ON or
 # OFF: AUTO takes the package when it is there, ON insists and names the Debian package to install.
-# FLOW_WITH_<NAME> is the outcome; the same word is a compile definition of the sources that ask, and
-# never appears in a public header.
+# FLOW_WITH_<NAME> is the outcome; the same word is a compile definition of the sources that ask,
+# and never appears in a public header.
 
 find_package(Threads REQUIRED)
 find_package(ZLIB)
@@ -10,7 +10,8 @@ if(NOT ZLIB_FOUND)
 endif()
 find_package(nlohmann_json 3.10 QUIET)
 if(NOT nlohmann_json_FOUND)
-  message(FATAL_ERROR "flow needs nlohmann-json: apt-get install nlohmann-json3-dev, or run tools/setup")
+  message(FATAL_ERROR "flow needs nlohmann-json: apt-get install nlohmann-json3-dev, or run "
+                      "tools/setup")
 endif()
 
 # flow_optional(<NAME> <variable that says whether it was found> <what to install>): settles
@@ -76,8 +77,8 @@ if(FLOW_KISSFFT)
 endif()
 flow_optional(KISSFFT FLOW_KISSFFT_INCLUDE_DIR libkissfft-dev)
 
-# FLOW_CUDA=EMULATED is for tests: device cuda on the CPU, by tests/support/cuda_emulator. The .cu files
-# are then compiled as C++.
+# FLOW_CUDA=EMULATED is for tests: device cuda on the CPU, by tests/support/cuda_emulator. The .cu
+# files are then compiled as C++.
 if(FLOW_CUDA STREQUAL "EMULATED")
   set(FLOW_CUDA_EMULATED ON)
   set(FLOW_CUDA_INCLUDE_DIR ${PROJECT_SOURCE_DIR}/tests/support/cuda_emulator)
@@ -97,7 +98,8 @@ elseif(FLOW_CUDA)
     endif()
   endif()
 endif()
-flow_optional(CUDA CUDAToolkit_FOUND "the CUDA toolkit (from NVIDIA; tools/setup does not install it)")
+flow_optional(CUDA CUDAToolkit_FOUND
+              "the CUDA toolkit (from NVIDIA; tools/setup does not install it)")
 if(FLOW_WITH_CUDA AND NOT FLOW_CUDA_EMULATED)
   if(NOT CMAKE_CUDA_ARCHITECTURES AND EXISTS /dev/nvidia0)
     set(CMAKE_CUDA_ARCHITECTURES native)
@@ -123,7 +125,8 @@ endif()
 flow_optional(NCCL flow_nccl_found "NCCL's header (from NVIDIA), and CUDA")
 
 # Read by core/version.cpp: ranks of one job must have been built alike.
-set(FLOW_BUILD_CONFIGURATION "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE}")
+set(FLOW_BUILD_CONFIGURATION
+    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE}")
 foreach(name MPI GLOG ONEDNN OPENBLAS KISSFFT CUDA NCCL)
   if(FLOW_WITH_${name})
     string(APPEND FLOW_BUILD_CONFIGURATION " ${name}")

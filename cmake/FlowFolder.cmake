@@ -36,8 +36,8 @@ function(flow_add_folder folder)
   endif()
 endfunction()
 
-# flow_set_cuda_properties(sources...): lets C++ files find CUDA's headers, which all others are kept
-# from; where CUDA is emulated, .cu files are C++ too.
+# flow_set_cuda_properties(sources...): lets C++ files find CUDA's headers, which all others are
+# kept from; where CUDA is emulated, .cu files are C++ too.
 function(flow_set_cuda_properties)
   foreach(source ${ARGN})
     if(source MATCHES "\\.cpp$")
@@ -53,8 +53,8 @@ endfunction()
 
 # flow_add_isa_kernels(<folder> files...): compiles each file once per instruction set of
 # FLOW_CPU_ISAS with FLOW_ISA set to its position in flow_isa_names. The files choose their own
-# instruction set from it by pragmas (ops/kernel/isa_begin.h), so that what they include from elsewhere
-# stays compiled for every CPU.
+# instruction set from it by pragmas (ops/kernel/isa_begin.h), so that what they include from
+# elsewhere stays compiled for every CPU.
 function(flow_add_isa_kernels folder)
   if(NOT ARGN)
     return()
@@ -66,7 +66,8 @@ function(flow_add_isa_kernels folder)
   endforeach()
 endfunction()
 
-# flow_make_isa_objects(<target> <isa>): compiles the target's sources as kernels of one instruction set.
+# flow_make_isa_objects(<target> <isa>): compiles the target's sources as kernels of one instruction
+# set.
 function(flow_make_isa_objects target isa)
   list(FIND flow_isa_names ${isa} level)
   target_compile_definitions(${target} PRIVATE FLOW_ISA=${level})
@@ -74,8 +75,8 @@ function(flow_make_isa_objects target isa)
   flow_use_pch(${target} flow_kernel_pch)
 endfunction()
 
-# flow_tell_isas(sources...): lets the sources know which instruction sets are compiled (FLOW_ISA_VARIANTS
-# of ops/cpu_features.h). Those that do not ask compile alike for any choice.
+# flow_tell_isas(sources...): lets the sources know which instruction sets are compiled
+# (FLOW_ISA_VARIANTS of ops/cpu_features.h). Those that do not ask compile alike for any choice.
 function(flow_tell_isas)
   set_property(
     SOURCE ${ARGN} APPEND PROPERTY COMPILE_DEFINITIONS FLOW_COMPILED_ISAS=${flow_compiled_isas}
@@ -98,9 +99,10 @@ function(flow_add_part target)
   set_property(GLOBAL APPEND PROPERTY FLOW_OBJECT_TARGETS ${target})
 endfunction()
 
-# flow_map_prefixes(<target> <as>): what stands in place of this project's root in the lines that reports
-# name: "flow:" for the library, which lets a report tell flow's own lines from the user's (core/site.h),
-# and nothing for its programs. There are two prefixes, as ccache makes paths relative to the build.
+# flow_map_prefixes(<target> <as>): what stands in place of this project's root in the lines that
+# reports name: "flow:" for the library, which lets a report tell flow's own lines from the user's
+# (core/site.h), and nothing for its programs. There are two prefixes, as ccache makes paths
+# relative to the build.
 function(flow_map_prefixes target as)
   file(RELATIVE_PATH root ${CMAKE_BINARY_DIR} ${PROJECT_SOURCE_DIR})  # ends with a slash
   foreach(prefix ${PROJECT_SOURCE_DIR}/ ${root})

@@ -12,9 +12,9 @@ set_target_properties(flow PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERS
                                       SOVERSION ${PROJECT_VERSION_MAJOR})
 target_compile_features(flow PUBLIC cxx_std_20)
 target_link_libraries(flow PUBLIC Threads::Threads PRIVATE ${CMAKE_DL_LIBS} ${link_libraries})
-# Programs have their main and exit wrapped (boxing/ranks/main_boundary.h). The wrappers belong to the
-# program itself: with a static flow they are one of its objects, else a static library that is linked
-# with it.
+# Programs have their main and exit wrapped (boxing/ranks/main_boundary.h). The wrappers belong to
+# the program itself: with a static flow they are one of its objects, else a static library that is
+# linked with it.
 target_link_options(
   flow INTERFACE
   "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:LINKER:--wrap=main,--wrap=exit,-u,main>")

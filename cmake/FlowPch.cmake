@@ -1,7 +1,7 @@
-# Precompiled headers: what nearly every file of the library includes is parsed once per build, which
-# saves about half of the compile time of a file without kernels. Sources still include what they use:
-# tools/check compiles each header without, and -DFLOW_PCH=OFF builds every file without (the preset
-# tidy does).
+# Precompiled headers: what nearly every file of the library includes is parsed once per build,
+# which saves about half of the compile time of a file without kernels. Sources still include what
+# they use: tools/check compiles each header without, and -DFLOW_PCH=OFF builds every file without
+# (the preset tidy does).
 option(FLOW_PCH "Precompile the headers that nearly every file includes" ON)
 
 set(FLOW_PCH_HEADERS
@@ -36,8 +36,8 @@ set(FLOW_PCH_HEADERS
     <core/thread_pool.h>)
 
 # flow_add_pch(<name> LIBRARIES flags... [HEADERS ...]): an object library that carries the headers'
-# precompiled form. GCC restores the optimisation options with it, so who uses it must be compiled with
-# the same LIBRARIES.
+# precompiled form. GCC restores the optimisation options with it, so who uses it must be compiled
+# with the same LIBRARIES.
 function(flow_add_pch name)
   cmake_parse_arguments(arg "" "" "LIBRARIES;HEADERS" ${ARGN})
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/pch.cpp CONTENT "")

@@ -2,11 +2,12 @@
 
 # The options of sanitizers for tests that are not googletest's; add_suites.cmake has the same and
 # says why.
+set(flow_suppressions ${PROJECT_SOURCE_DIR}/tests/support)
 set(FLOW_SANITIZER_ENVIRONMENT
     "ASAN_OPTIONS=intercept_tls_get_addr=0:allocator_may_return_null=1"
-    "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp"
+    "LSAN_OPTIONS=suppressions=${flow_suppressions}/lsan.supp"
     "UBSAN_OPTIONS=print_stacktrace=1"
-    "TSAN_OPTIONS=allocator_may_return_null=1:suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp")
+    "TSAN_OPTIONS=allocator_may_return_null=1:suppressions=${flow_suppressions}/tsan.supp")
 
 # flow_add_program(<name> sources...). Reports name its lines from the project's root on.
 function(flow_add_program name)
@@ -34,8 +35,8 @@ function(flow_add_isa_objects name)
 endfunction()
 
 # flow_add_test(<name> LABEL unit|mpi|cuda|slow [SOURCES ...] [LIBRARIES ...])
-# One googletest executable; ctest runs it once per test suite, so that suites run side by side and a
-# failure names its suite. The target tests_<label> builds all of a label and nothing else.
+# One googletest executable; ctest runs it once per test suite, so that suites run side by side and
+# a failure names its suite. The target tests_<label> builds all of a label and nothing else.
 function(flow_add_test name)
   cmake_parse_arguments(arg "" "LABEL" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
@@ -55,6 +56,7 @@ set(program "@CMAKE_RUNTIME_OUTPUT_DIRECTORY@/@name@")
 set(label "@arg_LABEL@")
 set(results "@PROJECT_BINARY_DIR@/test-results")
 set(sources "@PROJECT_SOURCE_DIR@")
+set(sanitizer "@FLOW_SANITIZE@")
 include("@PROJECT_SOURCE_DIR@/cmake/add_suites.cmake")
 ]]
     @ONLY)
@@ -62,8 +64,8 @@ include("@PROJECT_SOURCE_DIR@/cmake/add_suites.cmake")
 endfunction()
 
 # flow_add_orders(<test>): the tests of label cuda once more in emulated CUDA, with the blocks and
-# threads of each launch in other orders, and with libraries that do less: without cuDNN and NCCL, and
-# with a cuBLASLt that refuses the algorithms it proposes.
+# threads of each launch in other orders, and with libraries that do less: without cuDNN and NCCL,
+# and with a cuBLASLt that refuses the algorithms it proposes.
 function(flow_add_orders name)
   if(NOT FLOW_CUDA_EMULATED)
     return()
@@ -74,9 +76,11 @@ function(flow_add_orders name)
     add_test(NAME ${name}.${order} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(
       ${name}.${order}
-      PROPERTIES LABELS cuda TIMEOUT 1200
-                 ENVIRONMENT
-                 "CUDA_EMULATOR_ORDER=${order};${libraries_${order}};FLOW_CUDA_CACHE=0;FLOW_TIMEOUT_S=10")
+      PROPERTIES
+        LABELS cuda
+        TIMEOUT 1200
+        ENVIRONMENT
+        "CUDA_EMULATOR_ORDER=${order};${libraries_${order}};FLOW_CUDA_CACHE=0;FLOW_TIMEOUT_S=10")
   endforeach()
 endfunction()
 
@@ -86,8 +90,8 @@ function(flow_add_benchmark name)
   target_link_libraries(${name} PRIVATE machine_limits benchmark::benchmark)
 endfunction()
 
-# flow_add_example(<name> [RANKS n] [ARGS ...]): the program <name>.cpp, and a ctest of label example
-# that runs it with ARGS, which should make it end within seconds, on n ranks as threads.
+# flow_add_example(<name> [RANKS n] [ARGS ...]): the program <name>.cpp, and a ctest of label
+# example that runs it with ARGS, which should make it end within seconds, on n ranks as threads.
 function(flow_add_example name)
   flow_add_program(${name} ${name}.cpp)
   flow_add_example_run(${name} ${name} ${ARGN})

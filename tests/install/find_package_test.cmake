@@ -2,7 +2,8 @@
 file(REMOVE_RECURSE ${WORK_DIR})
 
 function(run what)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output
+                  ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "${what} failed (${status}):\n${output}")
   endif()

@@ -18,22 +18,19 @@
 namespace flow::ops {
 namespace {
 
-// For one part of k, a tile of A fits the first-level cache, and kColumns columns of B fit most of
-// the second-level cache. Longer parts would read and write C less often, but would evict these.
-constexpr int64_t kDepth = 256;
+// The columns of B that are packed at once. Fewer would repeat the packing of A.
 constexpr int64_t kColumns = 1024;
 
 // A unit of work packs its own rows of A. Fewer rows would read B more often, and fewer columns
 // would repeat the packing of A.
-constexpr int64_t kMaxUnitRows = 192;
 constexpr int64_t kMinUnitRows = 56;
 constexpr int64_t kMinUnitColumns = 256;
 // The number of units in each part of k that threads can share evenly.
 constexpr int64_t kEnoughUnits = 8;
 
-// For few rows, as many columns of B fit half of a second-level cache of 512 KiB together with the
-// columns that are prefetched.
-constexpr int64_t kColumnsOfFewRows = 256;
+// For few rows, as many elements of B fit half of a second-level cache of 512 KiB together with
+// those that are prefetched.
+constexpr int64_t kElementsOfFewRows = 65536;
 
 // Shorter sums leave most of the time to the addition of lanes. Each row adds to this, because rows
 // would share the packing that dot products save.
@@ -109,15 +106,16 @@ struct Unit {
 };
 
 // All columns at once, which is fastest for one thread.
-Unit largest_unit(int64_t tile_rows) {
-  return {kMaxUnitRows / tile_rows * tile_rows, kColumns};
+template <class T>
+Unit largest_unit(const GemmKernels<T>& kernels) {
+  return {kernels.unit_rows, kColumns};
 }
 
 // Makes enough units for several threads: first with fewer rows, then with fewer columns. The
 // choice depends on the shape alone.
 template <class T>
 Unit shared_unit(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
-  const int64_t rows = std::clamp(call.m / kEnoughUnits, kMinUnitRows, kMaxUnitRows);
+  const int64_t rows = std::clamp(call.m / kEnoughUnits, kMinUnitRows, kernels.unit_rows);
   Unit unit{rows / kernels.tile_rows * kernels.tile_rows, kColumns};
   const int64_t row_units = divide_up(call.m, unit.rows);
   while (unit.columns > kMinUnitColumns &&
@@ -151,18 +149,20 @@ template <class T, class Loops>
 void blocked(const Loops& loops, const GemmKernels<T>& kernels, const GemmCall<T>& call,
              Unit unit) {
   const bool has_few_rows = call.m <= kernels.narrow_rows;
-  const int64_t panel = has_few_rows ? kColumnsOfFewRows : kColumns;
+  // Parts of equal length: a short last one would read and write C for few multiplications.
+  const int64_t part_depth = divide_up(call.k, divide_up(call.k, kernels.max_depth));
+  const int64_t panel = has_few_rows ? kElementsOfFewRows / kernels.max_depth : kColumns;
   unit.columns = std::min(unit.columns, panel);
   const int64_t panel_columns = round_up(std::min(panel, call.n), kernels.tile_columns);
-  T* packed_b = packing_spaces().b.get<T>(panel_columns * std::min(kDepth, call.k));
+  T* packed_b = packing_spaces().b.get<T>(panel_columns * part_depth);
   const int64_t row_units = divide_up(call.m, unit.rows);
   const bool fetches_ahead = has_few_rows || (call.a_col != 1 && call.n <= kMaxColumnsFetchedAhead);
   for (int64_t column = 0; column < call.n; column += panel) {
     const int64_t columns_end = std::min(column + panel, call.n);
     const int64_t column_units = divide_up(columns_end - column, unit.columns);
     const int64_t packs = divide_up(columns_end - column, kMinUnitColumns);
-    for (int64_t deep = 0; deep < call.k; deep += kDepth) {
-      const GemmRange depth = part(deep, kDepth, call.k);
+    for (int64_t deep = 0; deep < call.k; deep += part_depth) {
+      const GemmRange depth = part(deep, part_depth, call.k);
       loops.run(packs, [&](int64_t begin, int64_t end) {
         const GemmRange columns{column + begin * kMinUnitColumns,
                                 std::min(column + end * kMinUnitColumns, columns_end) -
@@ -180,7 +180,8 @@ void blocked(const Loops& loops, const GemmKernels<T>& kernels, const GemmCall<T
           packed_unit = i / column_units;
           // The data that is packed next: A of the following unit or, for the following part of k,
           // A of the first unit; and this unit's share of that part's B.
-          const GemmRange next_depth = part(std::min(deep + kDepth, call.k), kDepth, call.k);
+          const GemmRange next_depth =
+              part(std::min(deep + part_depth, call.k), part_depth, call.k);
           const bool is_last = (i + 1) / column_units * column_units >= end;
           const int64_t next_unit = is_last ? begin / column_units : packed_unit + 1;
           const bool ends_rows = i % column_units == column_units - 1;
@@ -263,10 +264,10 @@ void own_gemm(const GemmCall<T>& call) {
   } else if (round_up(call.n, kernels.tile_columns) * call.k <= kDirectPanel) {
     kernels.direct(call);
   } else if (call.m <= kernels.few_rows && call.b_col == 1 && call.bias == nullptr) {
-    kernels.few_rows_product(call,
-                             packing_spaces().a.get<T>(call.m * round_up(call.k, kFewRowsDepth)));
+    kernels.few_rows_product(
+        call, packing_spaces().a.get<T>(call.m * round_up(call.k, kernels.few_rows_depth)));
   } else {
-    blocked(SerialLoops(), kernels, call, largest_unit(kernels.tile_rows));
+    blocked(SerialLoops(), kernels, call, largest_unit(kernels));
   }
 }
 

@@ -25,6 +25,8 @@ constexpr int kTileVectors = 2;
 // registers, few loads of B for each.
 #if FLOW_ISA == 2
 constexpr int kDirectRows = 8;
+#elif FLOW_ISA == 1
+constexpr int kDirectRows = 6;
 #else
 constexpr int kDirectRows = 4;
 #endif
@@ -207,8 +209,10 @@ struct TileTarget {
 };
 
 // kRows x kVectors registers of C from packed B and, if kStrided, from contiguous rows of A,
-// otherwise from columns, as packing leaves them. Reads kRows rows of A.
-template <class T, int kRows, int kVectors, bool kStrided>
+// otherwise from columns, as packing leaves them. Reads kRows rows of A. If kFetchesB, B is in the
+// second-level cache or farther away. Where it is in the first, prefetching it takes issue slots
+// from the multiplications, of which another thread of the same core may leave few.
+template <class T, int kRows, int kVectors, bool kStrided, bool kFetchesB>
 void tile(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T>& target,
           Fetches& fetches) {
   // Every third row of A has a pointer, those between are reached from it.
@@ -246,9 +250,11 @@ void tile(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T
     fetches.b.fetch<2>(fetches.b_lines);
 #pragma GCC unroll 4
     for (int64_t p = smaller(kStep, depth - begin); p > 0; --p) {
+      if constexpr (kFetchesB) {
 #pragma GCC unroll 2
-      for (int64_t i = 0; i < kTileColumns<T>; i += kLine)
-        __builtin_prefetch(b + i + kPrefetchBytes / sizeof(T));
+        for (int64_t i = 0; i < kTileColumns<T>; i += kLine)
+          __builtin_prefetch(b + i + kPrefetchBytes / sizeof(T));
+      }
       Vec<T> b_row[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v)
@@ -301,35 +307,43 @@ void tile(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T
 constexpr int kFewRows = FLOW_ISA == 2 ? 4 : 2;
 constexpr int kSomeRows = FLOW_ISA == 2 ? 8 : 4;
 
-template <class T, int kRows, bool kStrided>
+template <class T, int kRows, bool kStrided, bool kFetchesB>
 void tile_of_rows(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T>& target,
                   Fetches& fetches) {
   if (target.columns > Vec<T>::kLanes) {
-    tile<T, kRows, 2, kStrided>(depth, rows, b, target, fetches);
+    tile<T, kRows, 2, kStrided, kFetchesB>(depth, rows, b, target, fetches);
   } else {
-    tile<T, kRows, 1, kStrided>(depth, rows, b, target, fetches);
+    tile<T, kRows, 1, kStrided, kFetchesB>(depth, rows, b, target, fetches);
   }
 }
 
 // A tile from packed A, or from whole columns of it.
-template <class T>
+template <bool kFetchesB, class T>
 void tile_of_columns(int64_t depth, const TileRows<T>& rows, const T* b,
                      const TileTarget<T>& target, Fetches& fetches) {
   if (target.rows <= kFewRows) {
-    tile_of_rows<T, kFewRows, false>(depth, rows, b, target, fetches);
+    tile_of_rows<T, kFewRows, false, kFetchesB>(depth, rows, b, target, fetches);
   } else if (kSomeRows < kTileRows && target.rows <= kSomeRows) {
-    tile_of_rows<T, kSomeRows, false>(depth, rows, b, target, fetches);
+    tile_of_rows<T, kSomeRows, false, kFetchesB>(depth, rows, b, target, fetches);
   } else {
-    tile_of_rows<T, kTileRows, false>(depth, rows, b, target, fetches);
+    tile_of_rows<T, kTileRows, false, kFetchesB>(depth, rows, b, target, fetches);
   }
 }
+
+// A tile of A stays in the first-level cache while the tiles of B pass over it, so C is visited
+// along its rows: this saves address translation and allows the hardware to prefetch. With AVX-512
+// the other order is up to a fifth slower at 2048. With AVX2 a tile of B is 2.7 times as large as
+// one of A, and it is 3 to 7 % faster to let packed A pass over it (Zen 3). Rows that are read in
+// place would be too far apart.
+constexpr bool kPackedAPasses = FLOW_ISA < 2;
 
 // Products with more columns than these pack A: the first limit applies if its rows are contiguous,
 // the second if its columns are. Beyond the limit, A is read more often than packing it would cost.
 // Otherwise rows are read in place, because packing them would take as long as multiplying them by
-// tens of columns.
-constexpr int64_t kMaxColumnsOfRows = 768;
-constexpr int64_t kMaxColumnsOfColumns = 192;
+// tens of columns. The limits are lower where packed A passes over B (Zen 3: 256 columns are 6 %
+// faster with packed rows, 128 columns 9 to 14 % with packed columns).
+constexpr int64_t kMaxColumnsOfRows = kPackedAPasses ? 128 : 768;
+constexpr int64_t kMaxColumnsOfColumns = kPackedAPasses ? 64 : 192;
 // If columns are farther apart, a tile covers more pages than the TLB holds.
 constexpr int64_t kMaxDistanceOfColumns = 256;
 
@@ -362,13 +376,6 @@ GemmAhead next_rows(const GemmCall<T>& call, const T* first, int64_t depth) {
   return {first, depth, kTileRows * kBytes + kLineBytes, call.a_col * kBytes};
 }
 
-// A tile of A stays in the first-level cache while the tiles of B pass over it, so C is visited
-// along its rows: this saves address translation and allows the hardware to prefetch. With AVX-512
-// the other order is up to a fifth slower at 2048. With AVX2 a tile of B is 2.7 times as large as
-// one of A, and it is 3 to 7 % faster to let packed A pass over it (Zen 3). Rows that are read in
-// place would be too far apart.
-constexpr bool kPackedAPasses = FLOW_ISA < 2;
-
 template <class T>
 void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRange depth,
               const T* packed_a, const T* packed_b, const GemmAhead& ahead_a,
@@ -382,14 +389,25 @@ void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRa
   Fetches fetches{.rows = Fetcher(GemmAhead{}), .a = Fetcher(ahead_a), .b = Fetcher(ahead_b)};
   fetches.a_lines = divide_up(fetches.a.left(), steps);
   fetches.b_lines = divide_up(fetches.b.left(), steps);
+  const auto target_at = [&](int64_t i, int64_t j) {
+    return TileTarget<T>{c + i * call.ldc + j,
+                         call.ldc,
+                         rows.size - i,
+                         columns.size - j,
+                         call.alpha,
+                         beta,
+                         bias == nullptr ? nullptr : bias + j};
+  };
   if (kPackedAPasses && !reads_in_place(call, rows.size)) {
     for (int64_t j = 0; j < columns.size; j += kTileColumns<T>) {
+      const T* b = packed_b + j * depth.size;
       for (int64_t i = 0; i < rows.size; i += kTileRows) {
-        tile_of_columns(depth.size, {packed_a + i * depth.size, 1, kTileRows},
-                        packed_b + j * depth.size,
-                        {c + i * call.ldc + j, call.ldc, rows.size - i, columns.size - j,
-                         call.alpha, beta, bias == nullptr ? nullptr : bias + j},
-                        fetches);
+        const TileRows<T> tile_rows{packed_a + i * depth.size, 1, kTileRows};
+        if (i == 0) {
+          tile_of_columns<true>(depth.size, tile_rows, b, target_at(i, j), fetches);
+        } else {
+          tile_of_columns<false>(depth.size, tile_rows, b, target_at(i, j), fetches);
+        }
       }
     }
     return;
@@ -405,32 +423,34 @@ void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRa
     }
     for (int64_t j = 0; j < columns.size; j += kTileColumns<T>) {
       const T* b = packed_b + j * depth.size;
-      const TileTarget<T> target{c + i * call.ldc + j,
-                                 call.ldc,
-                                 rows.size - i,
-                                 columns.size - j,
-                                 call.alpha,
-                                 beta,
-                                 bias == nullptr ? nullptr : bias + j};
       if (strided) {
-        tile_of_rows<T, kTileRows, true>(depth.size, tile_rows, b, target, fetches);
+        tile_of_rows<T, kTileRows, true, true>(depth.size, tile_rows, b, target_at(i, j), fetches);
       } else {
-        tile_of_columns(depth.size, tile_rows, b, target, fetches);
+        tile_of_columns<true>(depth.size, tile_rows, b, target_at(i, j), fetches);
       }
     }
   }
 }
+
+// Measured on Zen 3 (AVX2), whose second-level cache has 512 KiB, and on CPUs with AVX-512, whose
+// second-level caches are larger, and where a tile of B does not stay in the first.
+constexpr int64_t kMaxDepth = kPackedAPasses ? 512 : 256;
+template <class T>
+constexpr int64_t kUnitRows = (kPackedAPasses ? 144 * 4 / sizeof(T) : 192) / kTileRows* kTileRows;
 
 template <class T>
 constexpr GemmKernels<T> kernels() {
   return {.direct = direct<T>,
           .few_rows_product = few_rows::product<T>,
           .few_rows = few_rows::kMaxRows,
+          .few_rows_depth = few_rows::kDeep,
           .dots = dots::product<T>,
           .dot_rows = dots::kMaxRows,
           .dot_columns = dots::kMaxColumns,
           .tile_rows = kTileRows,
           .tile_columns = kTileColumns<T>,
+          .max_depth = kMaxDepth,
+          .unit_rows = kUnitRows<T>,
           .narrow_rows = FLOW_ISA == 1 ? 32 : 0,
           .pack_a = pack_a<T>,
           .pack_b = pack_b<T>,

@@ -53,9 +53,9 @@ struct GemmKernels {
   void (*direct)(const GemmCall<T>& call);
 
   // Multiplies without packing B, whose rows must be contiguous (b_col == 1). Requires: at most
-  // `few_rows` rows; `packed_a` has room for A with k rounded up to kFewRowsDepth.
+  // `few_rows` rows; `packed_a` has room for A with k rounded up to few_rows_depth.
   void (*few_rows_product)(const GemmCall<T>& call, T* packed_a);
-  int64_t few_rows;
+  int64_t few_rows, few_rows_depth;
 
   // Multiplies without packing, where both operands are contiguous along k (a_col == 1 and b_row ==
   // 1). Meant for at most `dot_rows` rows or `dot_columns` columns.
@@ -64,6 +64,11 @@ struct GemmKernels {
 
   int64_t tile_rows;
   int64_t tile_columns;
+  // The longest part of k that is multiplied at once, and the rows of A that are packed at once, a
+  // multiple of tile_rows. Longer parts read and write C less often, but a tile of the operand that
+  // stays has to fit the first-level cache, and the packed rows of A half of the second.
+  int64_t max_depth;
+  int64_t unit_rows;
   // With so many rows or fewer, reading B from memory takes most of the time. Narrow panels of it
   // are then packed, and the next one is prefetched. 0: not measured to be faster.
   int64_t narrow_rows;
@@ -79,7 +84,6 @@ struct GemmKernels {
 };
 
 inline constexpr int64_t kDirectPanel = 9216;
-inline constexpr int64_t kFewRowsDepth = 8;
 
 struct GemmKernelSet {
   GemmKernels<float> f32;

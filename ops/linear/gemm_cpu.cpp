@@ -175,6 +175,8 @@ class Fetcher {
 
 // The memory that is prefetched while tiles are multiplied, and the number of lines per step.
 struct Fetches {
+  bool any() const { return rows.left() + a.left() + b.left() > 0; }
+
   Fetcher rows;  // of A below those of the tile
   Fetcher a;
   Fetcher b;
@@ -182,6 +184,13 @@ struct Fetches {
   int64_t a_lines = 0;
   int64_t b_lines = 0;
 };
+
+// A tile of A stays in the first-level cache while the tiles of B pass over it, so C is visited
+// along its rows: this saves address translation and allows the hardware to prefetch. With AVX-512
+// the other order is up to a fifth slower at 2048. With AVX2 a tile of B is 2.7 times as large as
+// one of A, and it is 3 to 7 % faster to let packed A pass over it (Zen 3). Rows that are read in
+// place would be too far apart.
+constexpr bool kPackedAPasses = FLOW_ISA < 2;
 
 // The loop over k has steps of this length, and some memory is prefetched at each step: about 200
 // cycles of a tile.
@@ -234,12 +243,13 @@ void tile(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T
   T* const c = target.c;
   const int64_t ldc = target.ldc;
   constexpr int64_t kLine = kLineBytes / sizeof(T);
-  const int64_t steps = divide_up(depth, kStep);
+  const int64_t step = kPackedAPasses && !fetches.any() ? depth : kStep;
+  const int64_t steps = divide_up(depth, step);
   // C is prefetched in the first half, because a line may come from the third-level cache.
   const int64_t c_rows = smaller<int64_t>(target.rows, kRows);
   const int64_t c_rows_of_step = 2 * divide_up(c_rows, steps);
   int64_t c_row = 0;
-  for (int64_t begin = 0; begin < depth; begin += kStep) {
+  for (int64_t begin = 0; begin < depth; begin += step) {
     for (const int64_t end = smaller(c_row + c_rows_of_step, c_rows); c_row < end; ++c_row) {
 #pragma GCC unroll 2
       for (int64_t i = 0; i < kVectors * Vec<T>::kLanes; i += kLine)
@@ -249,7 +259,7 @@ void tile(int64_t depth, const TileRows<T>& rows, const T* b, const TileTarget<T
     fetches.a.fetch<2>(fetches.a_lines);
     fetches.b.fetch<2>(fetches.b_lines);
 #pragma GCC unroll 4
-    for (int64_t p = smaller(kStep, depth - begin); p > 0; --p) {
+    for (int64_t p = smaller(step, depth - begin); p > 0; --p) {
       if constexpr (kFetchesB) {
 #pragma GCC unroll 2
         for (int64_t i = 0; i < kTileColumns<T>; i += kLine)
@@ -329,13 +339,6 @@ void tile_of_columns(int64_t depth, const TileRows<T>& rows, const T* b,
     tile_of_rows<T, kTileRows, false, kFetchesB>(depth, rows, b, target, fetches);
   }
 }
-
-// A tile of A stays in the first-level cache while the tiles of B pass over it, so C is visited
-// along its rows: this saves address translation and allows the hardware to prefetch. With AVX-512
-// the other order is up to a fifth slower at 2048. With AVX2 a tile of B is 2.7 times as large as
-// one of A, and it is 3 to 7 % faster to let packed A pass over it (Zen 3). Rows that are read in
-// place would be too far apart.
-constexpr bool kPackedAPasses = FLOW_ISA < 2;
 
 // Products with more columns than these pack A: the first limit applies if its rows are contiguous,
 // the second if its columns are. Beyond the limit, A is read more often than packing it would cost.

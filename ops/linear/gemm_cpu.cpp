@@ -193,7 +193,7 @@ struct Fetches {
 constexpr bool kPackedAPasses = FLOW_ISA < 2;
 
 // The loop over k has steps of this length, and some memory is prefetched at each step: about 200
-// cycles of a tile.
+// cycles of a tile. Where packed A passes over B and nothing is prefetched, it is one step.
 constexpr int64_t kStep = FLOW_ISA == 2 ? 16 : 32;
 
 // The elements of A that a tile reads: element (r, p) is first[r * row + p * column], and one of

@@ -19,6 +19,11 @@ OPTIONS = ["MPI", "GLOG", "ONEDNN", "OPENBLAS", "KISSFFT"]
 JOBS = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count())
 
 
+def reason_to_skip(test):
+    """Why tests/expected.json lets a test be skipped; None if it does not."""
+    return next((row["reason"] for row in EXPECTED["may_skip"] if re.fullmatch(row["tests"], test)), None)
+
+
 class Totals:
     """The number of test cases that passed, and the names of those that failed or were skipped."""
 
@@ -35,7 +40,7 @@ class Totals:
 
     def add_skip(self, section, test):
         """A skip fails unless tests/expected.json lists the test."""
-        if any(re.fullmatch(row["tests"], test) for row in EXPECTED["may_skip"]):
+        if reason_to_skip(test):
             self.skipped.append(f"{section}: {test}")
         else:
             self.failed.append(f"{section}: {test} was skipped, but tests/expected.json does not list it")
@@ -115,12 +120,27 @@ def build_and_test(totals, preset, selection, configure=(), build=None, target="
         run_ctest(totals, section, ROOT / "build" / section, selection)
 
 
+def cpu_isas():
+    """The instruction sets of this CPU that flow has kernels for."""
+    flags = set(re.search(r"^flags\s*: (.*)$", cpu_info(), re.MULTILINE)[1].split())
+    return [isa for isa, flag in (("avx2", "avx2"), ("avx512", "avx512f")) if flag in flags]
+
+
+def cpu_info():
+    return pathlib.Path("/proc/cpuinfo").read_text()
+
+
+def machine():
+    name = re.search(r"^model name\s*: (.*)$", cpu_info(), re.MULTILINE)[1]
+    return " ".join([f"{os.cpu_count()} cores,", name, *cpu_isas()[-1:]])
+
+
 def units():
     """The parts of --all: names and functions of Totals. None should take more than 50 minutes on 2 cores."""
-    def shards(preset, count, selection, target="all"):
+    def shards(name, preset, count, selection, target="all"):
         for i in range(1, count + 1):
-            yield (f"{preset} {' '.join(selection)} {i}/{count}", lambda totals, i=i: build_and_test(
-                totals, preset, [*selection, "-I", f"{i},,{count}"], target=target))
+            yield f"{name} {i}/{count}", lambda totals, i=i: build_and_test(
+                totals, preset, [*selection, "-I", f"{i},,{count}"], target=target)
 
     # The kernels of wide instruction sets, which the preset asan leaves out.
     def kernels_under_asan(totals):
@@ -129,24 +149,27 @@ def units():
         if (step(totals, section, ["cmake", "--preset", "asan", "-B", build, "-DFLOW_CPU_ISAS=all"])
                 and step(totals, section, ["cmake", "--build", build, "--parallel", JOBS, "--target", *programs])):
             for isa in ("avx2", "avx512"):
-                run_ctest(totals, f"{section} {isa}", build, ["-R", f"^({'|'.join(programs)})[.]", "-L", "^unit$"],
-                          {"FLOW_CPU_ISA": isa})
+                if isa in cpu_isas():
+                    run_ctest(totals, f"{section} {isa}", build,
+                              ["-R", f"^({'|'.join(programs)})[.]", "-L", "^unit$"], {"FLOW_CPU_ISA": isa})
+                else:
+                    totals.add_skip(section, f"kernels of {isa}")
 
     def command(name, words):
         return name, lambda totals: totals.add_result(name, step(Totals(), name, words))
 
     unit = ["-L", "^unit$"]
     yield "release", lambda totals: build_and_test(totals, "release", ["-LE", "^slow$"])
-    yield from shards("release", 4, ["-L", "^slow$", "-LE", "^(fuzz|soak)$"])
+    yield from shards("slow tests", "release", 4, ["-L", "^slow$", "-LE", "^(fuzz|soak)$"])
     yield "soak", lambda totals: build_and_test(totals, "release", ["-L", "^soak$"])
     if shutil.which("clang++-14"):
         yield command("fuzz: build", ["env", "BUILD_TARGETS=tests_fuzz", "tools/build", "fuzz"])
-        yield from shards("fuzz", 4, ["-L", "^fuzz$"], "tests_fuzz")
+        yield from shards("fuzz", "fuzz", 4, ["-L", "^fuzz$"], "tests_fuzz")
     else:
-        yield from shards("release", 4, ["-L", "^fuzz$"])
-    yield from shards("asan", 2, unit, "tests_unit")
+        yield from shards("fuzz", "release", 4, ["-L", "^fuzz$"])
+    yield from shards("asan", "asan", 2, unit, "tests_unit")
     yield "asan kernels", kernels_under_asan
-    yield from shards("tsan", 4, unit, "tests_unit")
+    yield from shards("tsan", "tsan", 4, unit, "tests_unit")
     yield "cuda-emulated", lambda totals: build_and_test(
         totals, "cuda-emulated", ["-L", "^cuda$"], target="tests_cuda")
     yield command("nvcc", ["tools/compile_cuda", "--all"])
@@ -166,18 +189,24 @@ def commit():
     return git("rev-parse", "HEAD").stdout.strip() if git("diff", "--quiet", "HEAD").returncode == 0 else None
 
 
+def records_of(head):
+    """The file of the records of a commit, and what it says."""
+    records = ROOT / "build/proof" / f"{head}.json"
+    return records, json.loads(records.read_text()) if head and records.exists() else {}
+
+
 def run_everything(totals, part, parts):
     """Runs the units of the part that have not passed at this commit, and adds up the records of all."""
     head = commit()
-    records = ROOT / "build/proof" / f"{head}.json"
-    done = json.loads(records.read_text()) if head and records.exists() else {}
+    records, done = records_of(head)
     for name, run in list(units())[part - 1::parts]:
         if name not in done or done[name]["failed"]:
             own, started = Totals(), time.monotonic()
             run(own)
             own.require_passed(name)
             done[name] = {"passed": own.passed, "failed": own.failed, "skipped": own.skipped,
-                          "seconds": round(time.monotonic() - started)}
+                          "seconds": round(time.monotonic() - started),
+                          "date": time.strftime("%Y-%m-%d"), "machine": machine()}
             if head:
                 records.parent.mkdir(parents=True, exist_ok=True)
                 records.write_text(json.dumps(done, indent=1))
@@ -187,6 +216,23 @@ def run_everything(totals, part, parts):
         totals.skipped += record["skipped"]
         print(f"== {name}: {record['passed']} passed, {len(record['failed'])} failed, "
               f"{len(record['skipped'])} skipped, {record['seconds']} s", flush=True)
+
+
+def records_table(done, names):
+    """Returns the units and why tests were skipped as lines of Markdown, for docs/proof.md."""
+    lines = ["| part | passed | failed | skipped | minutes | date | machine |", "|---|---|---|---|---|---|---|"]
+    skipped = {}
+    for name in names:
+        if name not in done:
+            lines.append(f"| {name} | has not run | | | | | |")
+            continue
+        record = done[name]
+        lines.append(f"| {name} | {record['passed']} | {len(record['failed'])} | {len(record['skipped'])} | "
+                     f"{record['seconds'] / 60:.0f} | {record['date']} | {record['machine']} |")
+        for test in record["skipped"]:
+            reason = reason_to_skip(test.partition(": ")[2])
+            skipped[reason] = skipped.get(reason, 0) + 1
+    return lines + [f"- {count} skipped: {reason}" for reason, count in skipped.items()]
 
 
 def part_of(text):
@@ -208,10 +254,15 @@ def main():
     scope.add_argument("--label", metavar="L", help="run only tests with this label")
     parser.add_argument("--part", type=part_of, default=(1, 1), metavar="N/M",
                         help="with --all: run only part N of M")
+    parser.add_argument("--records", action="store_true", help=(
+        "with --all: run nothing, and print what has run at this commit as a table"))
     parser.add_argument("--preset", default="release", help="the preset to build and test (default: release)")
     arguments = parser.parse_args()
 
     totals = Totals()
+    if arguments.records:
+        print("\n".join(records_table(records_of(commit())[1], [name for name, _ in units()])))
+        return
     if arguments.all:
         run_everything(totals, *arguments.part)
     elif arguments.quick:

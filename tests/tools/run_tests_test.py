@@ -61,6 +61,18 @@ class Counting(unittest.TestCase):
         self.assertFalse(run_tests.step(self.totals, "tidy", ["false"]))
         self.assertEqual(self.totals.failed, ["tidy: false"])
 
+    def test_records_become_a_table(self):
+        record = {"passed": 2, "failed": ["release: S.Fails"], "skipped": ["release: S.NeedsCuda"],
+                  "seconds": 170, "date": "2026-01-02", "machine": "2 cores"}
+        self.assertEqual(run_tests.records_table({"release": record}, ["release", "soak"])[2:],
+                         ["| release | 2 | 1 | 1 | 3 | 2026-01-02 | 2 cores |",
+                          "| soak | has not run | | | | | |", "- 1 skipped: no GPU"])
+
+    def test_each_part_has_a_name_of_its_own(self):
+        names = [name for name, _ in run_tests.units()]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertIn("tsan 4/4", names)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -39,6 +39,10 @@ Tensor widened(const TensorArg& x) {
   return is_half(x->dtype()) ? cast(x, DType::kFloat32) : x.tensor();
 }
 
+Tensor as_floating(const TensorArg& x) {
+  return is_floating(x->dtype()) ? x.tensor() : cast(x, default_dtype());
+}
+
 DType result_dtype(const Tensor& a, const Tensor& b) {
   const DType left = a.dtype();
   const DType right = b.dtype();

@@ -27,6 +27,9 @@ DType result_dtype(const Tensor& a, const Tensor& b);
 // x in float32 if its dtype has 16 bits, which hold neither squares nor quotients of tiny numbers.
 Tensor widened(const TensorArg& x);
 
+// x, cast to default_dtype() if it has integers or bools.
+Tensor as_floating(const TensorArg& x);
+
 enum class Promotion {
   kPlain,
   kToFloating

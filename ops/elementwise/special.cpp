@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/autocast.h"
 #include "ops/creation/creation.h"
@@ -91,17 +90,8 @@ Tensor binomial_count(const TensorArg& count, const TensorArg& p, const TensorAr
 
 }  // namespace ops
 
-namespace {
-
-// Integers and bools are cast to default_dtype().
-Tensor floating(const TensorArg& x) {
-  return is_floating(x->dtype()) ? x.tensor() : cast(x, default_dtype());
-}
-
-}  // namespace
-
 Tensor lgamma(const TensorArg& x) {
-  const Tensor numbers = floating(x);
+  const Tensor numbers = ops::as_floating(x);
   return dispatch(ops::kLgamma, {&numbers}, x.site());
 }
 
@@ -113,12 +103,12 @@ Tensor polygamma(int64_t n, const TensorArg& x) {
   if (n < 0) {
     throw InvalidArgument(str("[polygamma] n is ", n, "; give 0 or more"), x.site());
   }
-  const Tensor numbers = floating(x);
+  const Tensor numbers = ops::as_floating(x);
   return dispatch(ops::kPolygamma, {&numbers}, ops::PolygammaAttrs{n}, x.site());
 }
 
 Tensor erfinv(const TensorArg& x) {
-  const Tensor numbers = floating(x);
+  const Tensor numbers = ops::as_floating(x);
   return dispatch(ops::kErfinv, {&numbers}, x.site());
 }
 
@@ -218,7 +208,7 @@ FrexpResult frexp(const TensorArg& x) {
 Tensor logit(const TensorArg& x, const LogitOptions& options) {
   return ops::named("logit", x.site(), [&]() -> Tensor {
     const Site site = x.site();
-    Tensor p = floating(x);
+    Tensor p = ops::as_floating(x);
     if (options.eps) {
       const Tensor bounded = clamp_max({p, site}, 1 - *options.eps);
       p = where({lt({p, site}, *options.eps), site}, *options.eps, {bounded, site});

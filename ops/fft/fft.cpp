@@ -10,6 +10,7 @@
 #include "ops/creation/creation.h"
 #include "ops/fft/fft_op.h"
 #include "ops/named_errors.h"
+#include "ops/promotion.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/slice.h"
 
@@ -83,12 +84,13 @@ Tensor along_one(const OpDef& op, const char* function, const TensorArg& x,
                  const FftOptions& options, bool inverse, bool divides) {
   return ops::named(function, x.site(), [&]() -> Tensor {
     const bool is_complex = &op != &ops::kFftR2c;
+    const Tensor signal = ops::as_floating(x);
     const int64_t dim =
-        normalize_dim(options.dim, num_dims(*x.operator->(), is_complex, function), function);
-    const int64_t size = x->size(dim);
+        normalize_dim(options.dim, num_dims(signal, is_complex, function), function);
+    const int64_t size = signal.size(dim);
     const int64_t points = options.n.value_or(&op == &ops::kFftC2r ? 2 * (size - 1) : size);
     const double scale = scale_of(options.norm, std::max<int64_t>(1, points), divides, function);
-    return transform(x, {op, function, dim, points, inverse, scale}, x.site());
+    return transform(signal, {op, function, dim, points, inverse, scale}, x.site());
   });
 }
 
@@ -131,8 +133,9 @@ Tensor along_several(const OpDef& last, const char* function, const TensorArg& x
                      const FftnOptions& options, bool inverse) {
   return ops::named(function, x.site(), [&]() -> Tensor {
     const bool is_complex = &last != &ops::kFftR2c;
-    const int64_t count = num_dims(*x.operator->(), is_complex, function);
-    Extents over = extents(x, options, count, function);
+    Tensor y = ops::as_floating(x);
+    const int64_t count = num_dims(y, is_complex, function);
+    Extents over = extents(y, options, count, function);
     const bool infers_last =
         &last == &ops::kFftC2r && (!options.s || (*options.s)[options.s->size() - 1] == -1);
     if (infers_last) over.points.back() = 2 * (over.points.back() - 1);
@@ -143,7 +146,6 @@ Tensor along_several(const OpDef& last, const char* function, const TensorArg& x
     };
     const size_t end = over.dims.size() - 1;
     // A real result comes last, and a real signal goes first.
-    Tensor y = x;
     if (&last != &ops::kFftC2r) y = transform(y, step(last, end), x.site());
     for (size_t i = end; i-- > 0;)
       y = transform(y, step(ops::kFftC2c, i), x.site());

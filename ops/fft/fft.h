@@ -5,9 +5,10 @@
 // say (…, 2). `dim` counts the dims of S: -1 is the dim before the two parts. ops/fft/complex.h has
 // functions of such tensors.
 //
-// All functions take float32 or float64. On CUDA devices they raise Unsupported. A transform of n
-// points takes about n log n operations; without KissFFT (docs/dependencies.md), a prime factor p
-// of n makes it n p. `norm` says by what a transform is multiplied:
+// All functions take float32 or float64; integers and bools are cast to default_dtype(). On CUDA
+// devices they raise Unsupported. A transform of n points takes about n log n operations; without
+// KissFFT (docs/dependencies.md), a prime factor p of n makes it n p. `norm` says by what a
+// transform is multiplied:
 //   "backward"  1 forward, 1 / n inverse
 //   "ortho"     1 / sqrt(n) both ways
 //   "forward"   1 / n forward, 1 inverse

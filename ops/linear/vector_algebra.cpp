@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "core/error.h"
 #include "ops/autocast.h"
@@ -19,6 +18,7 @@
 #include "ops/linear/einsum.h"
 #include "ops/linear/matmul.h"
 #include "ops/named_errors.h"
+#include "ops/promotion.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/scan.h"
 #include "ops/reduce/statistics.h"
@@ -224,7 +224,7 @@ Tensor cov(const TensorArg& x, const CovOptions& options) {
     }
     Tensor rows = x->dim() < 2 ? reshape(x, {1, -1}) : x.tensor();
     const int64_t n = rows.size(1);
-    if (!is_floating(rows.dtype())) rows = cast({rows, site}, default_dtype());
+    rows = ops::as_floating({rows, site});
     if (options.aweights.defined() && is_floating(options.aweights.dtype()))
       rows = cast({rows, site}, promote(rows.dtype(), options.aweights.dtype()));
     Tensor weights;
@@ -300,7 +300,7 @@ namespace {
 Tensor areas(const TensorArg& y, int64_t d, const TrapezoidOptions& options) {
   const Site site = y.site();
   const int64_t n = y->size(d);
-  const Tensor own = is_floating(y->dtype()) ? y.tensor() : cast(y, default_dtype());
+  const Tensor own = ops::as_floating(y);
   const Tensor pairs =
       add({narrow({own, site}, d, 1, n - 1), site}, narrow({own, site}, d, 0, n - 1));
   if (!options.x.defined()) return mul({pairs, site}, options.dx / 2);

@@ -412,6 +412,11 @@ Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const Tenso
             " alone; give them, or training = true"),
         x.site());
   }
+  if (!(options.eps > 0)) {
+    throw InvalidArgument(
+        str("[batch_norm] training needs eps > 0; received ", options.eps, " for ", x->meta()),
+        x.site());
+  }
   const int64_t count = x->numel() / std::max<int64_t>(x->size(1), 1) / call.parts;
   if (count < 2) {
     throw InvalidArgument(

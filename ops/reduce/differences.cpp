@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/default_dtype.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/whole_like.h"
@@ -10,6 +9,7 @@
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/unary.h"
 #include "ops/named_errors.h"
+#include "ops/promotion.h"
 #include "ops/reduce/scan.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/slice.h"
@@ -141,7 +141,7 @@ std::vector<Tensor> gradient(const TensorArg& x, const GradientOptions& options)
         options.dim.empty() ? static_cast<size_t>(x->dim()) : options.dim.size();
     check_options(x, options, num_dims);
     const std::vector<int64_t> dims = dims_of(x, options);
-    const Tensor values = is_floating(x->dtype()) ? x.tensor() : cast(x, default_dtype());
+    const Tensor values = ops::as_floating(x);
     std::vector<Tensor> slopes;
     for (size_t i = 0; i < dims.size(); ++i) {
       const Tensor steps = steps_of(values, dims[i], i, options, site);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/default_dtype.h"
 #include "core/dispatch.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
@@ -12,6 +11,7 @@
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/named_errors.h"
+#include "ops/promotion.h"
 #include "ops/reduce/statistics_op.h"
 
 namespace flow {
@@ -250,11 +250,8 @@ Tensor logsumexp(const TensorArg& x) {
 Tensor logsumexp(const TensorArg& x, const Ints& dims, const KeepdimOptions& options) {
   return ops::located(x.site(), [&]() -> Tensor {
     const ops::ReduceAttrs attrs{ops::reduction_dims(dims, x->dim(), "logsumexp"), options.keepdim};
-    if (is_floating(x->dtype())) {
-      return dispatch(ops::kLogsumexp, {&x.tensor()}, attrs, x.site());
-    }
-    const Tensor wide = cast(x, default_dtype());
-    return dispatch(ops::kLogsumexp, {&wide}, attrs, x.site());
+    const Tensor numbers = ops::as_floating(x);
+    return dispatch(ops::kLogsumexp, {&numbers}, attrs, x.site());
   });
 }
 

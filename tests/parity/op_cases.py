@@ -14,8 +14,8 @@ from op_differences import differences
 from op_dtypes import dtypes
 from op_edges import edges
 from op_fractional import fractional_pools
-from op_fourier import fourier
-from op_fuzzed import fuzzed
+from op_fourier import fourier, integer_signals
+from op_fuzzed import fuzzed, untrained
 from op_in_place import in_place
 from op_indexed_pools import indexed_pools
 from op_linalg import ldl, linear_algebra, more_linear_algebra
@@ -792,6 +792,9 @@ def all_cases():
         family()
     generator.manual_seed(62)
     degenerate()
+    generator.manual_seed(63)
+    for family in [integer_signals, untrained]:
+        family()
     generator.set_state(state)
     counts = {}
     for case in cases:

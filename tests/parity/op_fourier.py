@@ -2,7 +2,7 @@
 
 import torch
 
-from op_case import add, f32, ints, kwargs_named, pos, r
+from op_case import add, f32, ints, kwargs_named, mask, pos, r
 from op_refusals import refuse
 
 
@@ -134,6 +134,13 @@ def short_windows():
     refuse("stft", r(4), windowed(stft, 1), n_fft=8, center=False)
     refuse("istft", {"x": r(5, 3, 2), "window": torch.zeros(8)}, windowed(istft, 1), n_fft=8)
     refuse("istft", r(4, 7, 2), windowed(istft, 1), n_fft=8)
+
+
+def integer_signals():
+    add("rfft", ints(9, 3, 8), to_complex(torch.fft.rfft), n=6)
+    add("rfft", mask(7), to_complex(torch.fft.rfft))
+    add("ihfft", ints(9, 5), to_complex(torch.fft.ihfft), norm="ortho")
+    add("rfft2", ints(9, 4, 3, dtype=torch.int32), to_complex(torch.fft.rfft2))
 
 
 def fourier():

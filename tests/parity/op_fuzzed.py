@@ -75,6 +75,12 @@ def unread():
     refuse("histc", f32([0.0, -INF, 1.0]), torch.histc, bins=4, differs=late)
 
 
+def untrained():
+    for eps in [0.0, -1e-5]:
+        refuse("batch_norm", r(4, 3), lambda x, **attrs: F.batch_norm(x, None, None, **attrs),
+               training=True, eps=eps)
+
+
 def fuzzed():
     for family in [scalars_among_indices, ignored_classes, numbers, corners, unread]:
         family()

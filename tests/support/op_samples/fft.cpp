@@ -11,22 +11,23 @@ namespace flow::contract {
 namespace {
 
 constexpr DTypeSet kWide = only(DType::kFloat32) | only(DType::kFloat64);
+constexpr DTypeSet kSignals = kWide | kIntegers | only(DType::kBool);  // which are cast
 
 void add_complex(Samples& samples) {
   for (const int64_t dim : {0, 1}) {
-    samples.push_back({"fft_c2c", {in({5, 3, 2})}, kWide, [dim](const Inputs& x) {
+    samples.push_back({"fft_c2c", {in({5, 3, 2})}, kSignals, [dim](const Inputs& x) {
                          fft::fft(x[0], {.dim = dim});
                        }});
   }
   samples.push_back({"fft_c2c",
                      {in({2, 5, 2})},
-                     kWide,
+                     kSignals,
                      [](const Inputs& x) { fft::ifft(x[0], {.norm = "ortho"}); },
                      "inverse"});
   for (const int64_t points : {360, 1001, 97}) {
     samples.push_back({"fft_c2c",
                        {in({40, points, 2})},
-                       kWide,
+                       kSignals,
                        [](const Inputs& x) { fft::fft(x[0]); },
                        "many",
                        true});
@@ -36,31 +37,32 @@ void add_complex(Samples& samples) {
 void add_real(Samples& samples) {
   for (const int64_t points : {5, 6}) {
     samples.push_back(
-        {"fft_r2c", {in({2, points})}, kWide, [](const Inputs& x) { fft::rfft(x[0]); }});
-    samples.push_back({"fft_c2r", {in({2, points / 2 + 1, 2})}, kWide, [points](const Inputs& x) {
-                         fft::irfft(x[0], {.n = points});
-                       }});
+        {"fft_r2c", {in({2, points})}, kSignals, [](const Inputs& x) { fft::rfft(x[0]); }});
+    samples.push_back(
+        {"fft_c2r", {in({2, points / 2 + 1, 2})}, kSignals, [points](const Inputs& x) {
+           fft::irfft(x[0], {.n = points});
+         }});
   }
   samples.push_back({"fft_r2c",
                      {in({5, 2, 3})},
-                     kWide,
+                     kSignals,
                      [](const Inputs& x) { fft::ihfft(x[0], {.dim = 0, .norm = "ortho"}); },
                      "conjugate"});
   samples.push_back({"fft_c2r",
                      {in({5, 3, 2})},
-                     kWide,
+                     kSignals,
                      [](const Inputs& x) { fft::hfft(x[0], {.dim = 0, .norm = "forward"}); },
                      "conjugate"});
   for (const int64_t points : {720, 693, 101, 2 * 101}) {
     samples.push_back({"fft_r2c",
                        {in({40, points})},
-                       kWide,
+                       kSignals,
                        [](const Inputs& x) { fft::rfft(x[0]); },
                        "many",
                        true});
     samples.push_back({"fft_c2r",
                        {in({40, points / 2 + 1, 2})},
-                       kWide,
+                       kSignals,
                        [points](const Inputs& x) { fft::irfft(x[0], {.n = points}); },
                        "many",
                        true});

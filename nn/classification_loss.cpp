@@ -4,16 +4,33 @@
 
 namespace flow::nn {
 
+BCELoss::BCELoss(BceOptions options) : options_(std::move(options)) {
+  register_buffer("weight", options_.weight, true, Site::none());
+}
+
 Tensor BCELoss::forward(const Tensor& input, const Tensor& target) {
   return binary_cross_entropy(input, move_target_to_input(input, target), options_);
+}
+
+BCEWithLogitsLoss::BCEWithLogitsLoss(BceWithLogitsOptions options) : options_(std::move(options)) {
+  register_buffer("weight", options_.weight, true, Site::none());
+  register_buffer("pos_weight", options_.pos_weight, true, Site::none());
 }
 
 Tensor BCEWithLogitsLoss::forward(const Tensor& input, const Tensor& target) {
   return binary_cross_entropy_with_logits(input, move_target_to_input(input, target), options_);
 }
 
+NLLLoss::NLLLoss(NllLossOptions options) : options_(std::move(options)) {
+  register_buffer("weight", options_.weight, true, Site::none());
+}
+
 Tensor NLLLoss::forward(const Tensor& input, const Tensor& target) {
   return nll_loss(input, move_target_to_input(input, target), options_);
+}
+
+CrossEntropyLoss::CrossEntropyLoss(CrossEntropyOptions options) : options_(std::move(options)) {
+  register_buffer("weight", options_.weight, true, Site::none());
 }
 
 Tensor CrossEntropyLoss::forward(const Tensor& input, const Tensor& target) {
@@ -24,12 +41,21 @@ Tensor SoftMarginLoss::forward(const Tensor& input, const Tensor& target) {
   return soft_margin_loss(input, move_target_to_input(input, target), options_);
 }
 
+MultiMarginLoss::MultiMarginLoss(MultiMarginOptions options) : options_(std::move(options)) {
+  register_buffer("weight", options_.weight, true, Site::none());
+}
+
 Tensor MultiMarginLoss::forward(const Tensor& input, const Tensor& target) {
   return multi_margin_loss(input, move_target_to_input(input, target), options_);
 }
 
 Tensor MultiLabelMarginLoss::forward(const Tensor& input, const Tensor& target) {
   return multilabel_margin_loss(input, move_target_to_input(input, target), options_);
+}
+
+MultiLabelSoftMarginLoss::MultiLabelSoftMarginLoss(MultilabelSoftMarginOptions options)
+    : options_(std::move(options)) {
+  register_buffer("weight", options_.weight, true, Site::none());
 }
 
 Tensor MultiLabelSoftMarginLoss::forward(const Tensor& input, const Tensor& target) {

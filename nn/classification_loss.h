@@ -1,6 +1,7 @@
 // Losses for targets that are classes or probabilities of classes, as modules. Each one calls the
 // function of the same name in ops, with the options given to the constructor; the formulas are
 // there. A target on another placement than the input is moved to the input's placement first.
+// Weights are buffers of the module, as in PyTorch: to() and to_global() move them with it.
 #pragma once
 
 #include <vector>
@@ -17,7 +18,7 @@ namespace flow::nn {
 // Binary cross entropy. input: probabilities in [0, 1]; target: probabilities.
 class BCELoss : public Module<BCELoss> {
  public:
-  explicit BCELoss(BceOptions options = {}) : options_(std::move(options)) {}
+  explicit BCELoss(BceOptions options = {});
 
   Tensor forward(const Tensor& input, const Tensor& target);
 
@@ -28,7 +29,7 @@ class BCELoss : public Module<BCELoss> {
 // Binary cross entropy of sigmoid(input). input: logits; target: probabilities.
 class BCEWithLogitsLoss : public Module<BCEWithLogitsLoss> {
  public:
-  explicit BCEWithLogitsLoss(BceWithLogitsOptions options = {}) : options_(std::move(options)) {}
+  explicit BCEWithLogitsLoss(BceWithLogitsOptions options = {});
 
   Tensor forward(const Tensor& input, const Tensor& target);
 
@@ -39,7 +40,7 @@ class BCEWithLogitsLoss : public Module<BCEWithLogitsLoss> {
 // Negative log-likelihood. input: log-probabilities (N, C, …); target: class indices (N, …).
 class NLLLoss : public Module<NLLLoss> {
  public:
-  explicit NLLLoss(NllLossOptions options = {}) : options_(std::move(options)) {}
+  explicit NLLLoss(NllLossOptions options = {});
 
   Tensor forward(const Tensor& input, const Tensor& target);
 
@@ -50,7 +51,7 @@ class NLLLoss : public Module<NLLLoss> {
 // Cross entropy. input: logits (N, C, …); target: class indices (N, …), or probabilities (N, C, …).
 class CrossEntropyLoss : public Module<CrossEntropyLoss> {
  public:
-  explicit CrossEntropyLoss(CrossEntropyOptions options = {}) : options_(std::move(options)) {}
+  explicit CrossEntropyLoss(CrossEntropyOptions options = {});
 
   Tensor forward(const Tensor& input, const Tensor& target);
 
@@ -72,7 +73,7 @@ class SoftMarginLoss : public Module<SoftMarginLoss> {
 // Multi-class margin loss. input: scores (N, C); target: class indices (N).
 class MultiMarginLoss : public Module<MultiMarginLoss> {
  public:
-  explicit MultiMarginLoss(MultiMarginOptions options = {}) : options_(std::move(options)) {}
+  explicit MultiMarginLoss(MultiMarginOptions options = {});
 
   Tensor forward(const Tensor& input, const Tensor& target);
 
@@ -97,8 +98,7 @@ class MultiLabelMarginLoss : public Module<MultiLabelMarginLoss> {
 // 1 for each class (N, C).
 class MultiLabelSoftMarginLoss : public Module<MultiLabelSoftMarginLoss> {
  public:
-  explicit MultiLabelSoftMarginLoss(MultilabelSoftMarginOptions options = {})
-      : options_(std::move(options)) {}
+  explicit MultiLabelSoftMarginLoss(MultilabelSoftMarginOptions options = {});
 
   Tensor forward(const Tensor& input, const Tensor& target);
 

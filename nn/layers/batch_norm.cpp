@@ -9,8 +9,8 @@ namespace flow::nn {
 BatchNormState::BatchNormState(const char* layer, int64_t num_features,
                                const BatchNormOptions& options, Site site)
     : FeatureNormState(layer, num_features,
-                       {.weight = options.affine,
-                        .bias = options.affine && options.bias,
+                       {.affine = options.affine,
+                        .bias = options.bias,
                         .statistics = options.track_running_stats},
                        site),
       num_features_(num_features),

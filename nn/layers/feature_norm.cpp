@@ -10,8 +10,8 @@ namespace flow::nn {
 FeatureNormState::FeatureNormState(const char* layer, int64_t num_features, Parts parts,
                                    Site site) {
   internal::check_sizes(layer, {{"num_features", num_features}}, site);
-  if (parts.weight) weight = ones({num_features});
-  if (parts.bias) bias = zeros({num_features});
+  if (parts.affine) weight = ones({num_features});
+  if (parts.affine && parts.bias) bias = zeros({num_features});
   if (parts.statistics) {
     running_mean = zeros({num_features});
     running_var = ones({num_features});

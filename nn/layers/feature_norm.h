@@ -18,8 +18,8 @@ class FeatureNormState {
 
  protected:
   struct Parts {
-    bool weight;
-    bool bias;
+    bool affine;  // weight and bias
+    bool bias;    // false: weight only
     bool statistics;
   };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/current_version.h"
 #include "core/dispatch.h"
 #include "ops/elementwise/cast.h"
 
@@ -25,9 +26,10 @@ struct CastCache {
     uint32_t version;
     Tensor result;
 
-    bool is_of(const TensorImpl& impl) const {
+    bool is_of(const Tensor& tensor) const {
+      const TensorImpl& impl = tensor.impl();
       return result.defined() && meta == impl.meta && storage == impl.storage &&
-             offset == impl.offset && version == impl.version();
+             offset == impl.offset && version == autograd::current_version(tensor);
     }
   };
 
@@ -43,8 +45,9 @@ Tensor cast_to(const TensorArg& x, DType dtype) {
   const TensorImpl& impl = x->impl();
   if (cast_cache == nullptr || !impl.requires_grad || impl.grad_fn) return cast(x, dtype);
   CastCache::Entry& entry = cast_cache->entries[{&impl, dtype, thread_state().grad_enabled}];
-  if (!entry.is_of(impl)) {
-    entry = {x.tensor(), impl.meta, impl.storage, impl.offset, impl.version(), cast(x, dtype)};
+  if (!entry.is_of(x)) {
+    entry = {x.tensor(),    impl.meta, impl.storage, impl.offset, autograd::current_version(x),
+             cast(x, dtype)};
   }
   return entry.result;
 }

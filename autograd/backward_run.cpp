@@ -8,6 +8,7 @@
 #include "autograd/backward_rules.h"
 #include "autograd/layout.h"
 #include "autograd/recompute_region.h"
+#include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "ops/creation/copy.h"
@@ -396,7 +397,10 @@ void BackwardRun::finish_sums() {
 
 void BackwardRun::add_to_leaf(const Tensor& leaf, Tensor gradient, bool is_owned) const {
   Tensor& total = make_autograd(leaf.impl()).gradient;
-  if (!total.defined()) {
+  // A trace has gradients of its own.
+  const bool is_outside =
+      total.defined() && thread_state().trace != nullptr && total.impl().trace == nullptr;
+  if (!total.defined() || is_outside) {
     total = is_owned ? std::move(gradient) : gradient.clone();
   } else if (options_.create_graph) {
     total = total.add(gradient);

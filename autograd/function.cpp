@@ -6,6 +6,7 @@
 #include <cxxabi.h>
 
 #include "autograd/autocast.h"
+#include "autograd/current_version.h"
 #include "autograd/function_node.h"
 #include "autograd/layout.h"
 #include "autograd/tensor_autograd.h"
@@ -79,7 +80,7 @@ void FunctionCall::begin() {
     const bool needs_grad = input.defined() && input.requires_grad() && is_grad_enabled();
     context_->inputs_need_grad_.push_back(needs_grad);
     is_recorded_ |= needs_grad;
-    versions_.push_back(input.defined() ? input.impl().version() : 0);
+    versions_.push_back(input.defined() ? current_version(input) : 0);
   }
 }
 
@@ -87,7 +88,7 @@ void FunctionCall::finish(std::vector<Tensor>& outputs) {
   if (!is_recorded_) return;
   const std::string name = type_name(type_);
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (!inputs_[i].defined() || inputs_[i].impl().version() == versions_[i]) continue;
+    if (!inputs_[i].defined() || current_version(inputs_[i]) == versions_[i]) continue;
     throw InvalidArgument(
         str("[", name, "] forward wrote its input ", i,
             " in place, which backward cannot differentiate; clone() it in forward"),

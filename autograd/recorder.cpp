@@ -130,7 +130,7 @@ void GradRecorder::record(const Call& call, const Decision& decision, Tensor* ou
       continue;
     }
     output.requires_grad = true;
-    output.output_index = static_cast<uint8_t>(i);
+    output.output_index = static_cast<uint32_t>(i);
     output.grad_fn = node;
   }
   if (call.op.view != nullptr && call.mutates == 0) track_view(call, decision, outputs[0]);

@@ -1,5 +1,6 @@
 #include "autograd/saved_tensor.h"
 
+#include "autograd/current_version.h"
 #include "autograd/recompute_region.h"
 #include "core/error.h"
 #include "core/view_link.h"
@@ -16,7 +17,7 @@ SavedTensor::SavedTensor(const Tensor& tensor) {
     if (!active_region->is_filling()) region_ = Ref<RecomputeRegion>(active_region);
     return;
   }
-  version_ = impl.version();
+  version_ = current_version(tensor);
   if (impl.trace != nullptr) [[unlikely]] {
     traced_ = impl.alias();
   } else {
@@ -42,9 +43,9 @@ Tensor SavedTensor::unpack(const Node& owner, const char* kind, int position, No
     }
     return value.unpack(owner, kind, position, history, index);
   }
-  const uint32_t version = traced_ ? traced_->version() : storage_ ? storage_->version() : version_;
-  if (is_overwritten_ || version != version_) throw_overwritten(owner, kind, position, version);
   Tensor tensor = traced_ ? Tensor(traced_->alias()) : Tensor::make(meta_, storage_, offset_);
+  const uint32_t version = traced_ || storage_ ? current_version(tensor) : version_;
+  if (is_overwritten_ || version != version_) throw_overwritten(owner, kind, position, version);
   // A use of the tensor would bring it up to date with its base.
   if (has_view_links() && is_outdated_view(tensor))
     throw_overwritten(owner, kind, position, version_ + 1);
@@ -52,7 +53,7 @@ Tensor SavedTensor::unpack(const Node& owner, const char* kind, int position, No
     TensorImpl& impl = tensor.impl();
     impl.requires_grad = true;
     impl.grad_fn = Ref<GradNode>(history);
-    impl.output_index = static_cast<uint8_t>(index);
+    impl.output_index = static_cast<uint32_t>(index);
   }
   return tensor;
 }

@@ -81,7 +81,7 @@ struct TensorImpl final : RefCounted<TensorImpl> {
   // True for the view that a link (core/view_link.h) was made for, false for tensors that share its
   // memory.
   bool is_linked_view = false;
-  uint8_t output_index = 0;  // which output of grad_fn this is
+  uint32_t output_index = 0;  // which output of grad_fn this is
   Ref<GradNode> grad_fn;
   std::unique_ptr<AutogradSlot> autograd;
   std::shared_ptr<TraceSlot> trace;

@@ -6,6 +6,7 @@
 #include "core/context.h"
 #include "nn/data/sampler.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/index/index.h"
 
 namespace flow::data {
@@ -19,7 +20,8 @@ void check_sample(const char* dataset, int64_t i, int64_t size, Site site) {
 
 Tensor rows(const Tensor& x, const std::vector<int64_t>& indices, Site site) {
   const SiteScope scope(site);
-  return index_select(x, 0, tensor(indices, {static_cast<int64_t>(indices.size())}));
+  return index_select(
+      x, 0, tensor(indices, {static_cast<int64_t>(indices.size())}, ops::whole_like(x, int64)));
 }
 
 std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& lengths, Site site) {

@@ -55,7 +55,7 @@ Shape classes_of(const Tensor& x) {
 // Draws of the gamma distribution with shape parameter `a` and scale 1 (Marsaglia and Tsang 2000).
 // Each proposal is accepted with a probability above 0.95, so that 8 of them are rejected with one
 // below 4e-11; the last is then taken.
-Tensor gamma_draws(const Tensor& a) {
+Tensor log_gamma_draws(const Tensor& a) {
   constexpr int kProposals = 8;
   const Tensor is_small = lt(a, 1);
   const Tensor raised = where(is_small, a + 1, a);  // of which a power of a uniform draw gives a
@@ -72,8 +72,8 @@ Tensor gamma_draws(const Tensor& a) {
     result = i == 0 ? proposal : where(is_accepted, result, proposal);
     is_accepted = i == 0 ? fits : logical_or(is_accepted, fits);
   }
-  const Tensor u = open_uniform_draws(a.shape(), a);
-  return where(is_small, result * pow(u, reciprocal(a)), result);
+  const Tensor log_u = log(open_uniform_draws(a.shape(), a));
+  return log(result) + where(is_small, log_u / a, 0);
 }
 
 }  // namespace
@@ -159,9 +159,10 @@ Tensor Categorical::compute_log_prob(const Tensor& value) const {
 }
 
 Tensor Categorical::compute_entropy() const {
-  // A class of probability 0 adds nothing.
-  const Tensor p = probs();
-  return -xlogy(p, p).sum(-1);
+  // A class of probability 0 adds nothing, and has no gradient.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Tensor x = logits();
+  return -(probs() * where(eq(x, -kInfinity), 0, x)).sum(-1);
 }
 
 Tensor Categorical::mean() const {
@@ -184,8 +185,7 @@ Dirichlet::Dirichlet(const Tensor& concentration, const DistributionOptions& opt
 }
 
 Tensor Dirichlet::draw(const Shape& sample_shape) const {
-  const Tensor x = gamma_draws(broadcast_to(concentration_, extended(sample_shape)));
-  return x / x.sum(-1, {.keepdim = true});
+  return softmax(log_gamma_draws(broadcast_to(concentration_, extended(sample_shape))), -1);
 }
 
 Tensor Dirichlet::compute_log_prob(const Tensor& value) const {

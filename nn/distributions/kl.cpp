@@ -42,7 +42,11 @@ Tensor kl(const Gumbel& p, const Gumbel& q) {
 
 Tensor kl(const Bernoulli& p, const Bernoulli& q) {
   // softplus(x) is -log(1 - p) of the logits x.
-  return p.probs() * (p.logits() - q.logits()) + softplus(q.logits()) - softplus(p.logits());
+  const Tensor finite =
+      p.probs() * (p.logits() - q.logits()) + softplus(q.logits()) - softplus(p.logits());
+  const Tensor is_impossible = logical_or(logical_and(eq(q.probs(), 0), gt(p.probs(), 0)),
+                                          logical_and(eq(q.probs(), 1), lt(p.probs(), 1)));
+  return where(is_impossible, std::numeric_limits<double>::infinity(), finite);
 }
 
 // Infinite if p may draw a class that q does not.

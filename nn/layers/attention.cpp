@@ -10,6 +10,7 @@
 #include "nn/init.h"
 #include "nn/layers/checks.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/unary.h"
@@ -48,9 +49,9 @@ void check_mask(const char* name, const Tensor& mask, std::initializer_list<Shap
                             "; cast it, or put its dims in this order"));
 }
 
-// A causal mask (L, S): true, which excludes the key, above the diagonal.
-Tensor future(int64_t num_queries, int64_t num_keys) {
-  return cast(triu(ones({num_queries, num_keys}), 1), bool_);
+// A causal mask (L, S), where `like` is: true, which excludes the key, above the diagonal.
+Tensor future(int64_t num_queries, int64_t num_keys, const Tensor& like) {
+  return cast(triu(ones({num_queries, num_keys}, ops::whole_like(like)), 1), bool_);
 }
 
 MultiheadAttentionOptions checked(int64_t embed_dim, int64_t num_heads,
@@ -124,7 +125,7 @@ Tensor MultiheadAttention::merged_mask(const Tensor& q, int64_t num_keys, int64_
     mask = additive(call.attn_mask, q);
     if (mask.dim() == 3) mask = mask.reshape({batch, num_heads_, num_queries, num_keys});
   } else if (call.is_causal) {
-    mask = additive(future(num_queries, num_keys), q);
+    mask = additive(future(num_queries, num_keys, q), q);
   }
   if (call.key_padding_mask.defined()) {
     check_mask("key_padding_mask", call.key_padding_mask, {{batch, num_keys}});

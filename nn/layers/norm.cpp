@@ -64,8 +64,8 @@ Tensor GroupNorm::forward(const Tensor& x) {
 InstanceNormState::InstanceNormState(const char* layer, int64_t num_features,
                                      const InstanceNormOptions& options, Site site)
     : FeatureNormState(layer, num_features,
-                       {.weight = options.affine,
-                        .bias = options.affine && options.bias,
+                       {.affine = options.affine,
+                        .bias = options.bias,
                         .statistics = options.track_running_stats},
                        site),
       num_features_(num_features),
@@ -74,7 +74,10 @@ InstanceNormState::InstanceNormState(const char* layer, int64_t num_features,
 Tensor InstanceNormState::normalize(const char* layer, const Tensor& x, int64_t dims,
                                     bool is_training) const {
   const bool is_one_sample = x.dim() == dims - 1;
-  if ((x.dim() != dims && !is_one_sample) || x.size(is_one_sample ? 0 : 1) != num_features_) {
+  // Without parameters and statistics, the number of features matters to nothing.
+  const bool takes_any = !weight.defined() && !running_mean.defined();
+  if ((x.dim() != dims && !is_one_sample) ||
+      (!takes_any && x.size(is_one_sample ? 0 : 1) != num_features_)) {
     throw InvalidArgument(str("[", layer, "] the input must have ", dims,
                               " dims, the second of size ", num_features_, ", or ", dims - 1,
                               ", the first of this size; received ", x.meta(),

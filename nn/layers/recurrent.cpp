@@ -9,6 +9,7 @@
 #include "nn/layers/checks.h"
 #include "nn/layers/option_text.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
 #include "ops/index/index.h"
@@ -132,11 +133,7 @@ std::vector<RecurrentWeights::CellState> RecurrentWeights::states_for(
   };
   check("hidden", h, state_size());
   check("cell", c, hidden_size_);
-  TensorOptions like{.dtype = x.dtype()};
-  if (x.is_global()) {
-    like.placement = x.placement();
-    like.sbp = NdSbp::broadcast(x.placement().num_axes());
-  }
+  const TensorOptions like = ops::whole_like(x);
   const Tensor no_hidden = h.defined() ? Tensor() : zeros({batch, state_size()}, like);
   const Tensor no_cell = has_cell && !c.defined() ? zeros({batch, hidden_size_}, like) : Tensor();
   std::vector<CellState> states;

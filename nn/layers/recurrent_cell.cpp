@@ -6,6 +6,7 @@
 #include "nn/init.h"
 #include "nn/layers/checks.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 
 namespace flow::nn {
 
@@ -46,12 +47,7 @@ Tensor CellWeights::checked_state(const Tensor& x, const Tensor& state) const {
     throw InvalidArgument(str("[", cell_, "] the state has the wrong shape; received ",
                               state.meta(), "; give one of shape ", wanted));
   }
-  TensorOptions like{.dtype = x.dtype()};
-  if (x.is_global()) {
-    like.placement = x.placement();
-    like.sbp = NdSbp::broadcast(x.placement().num_axes());
-  }
-  return zeros(wanted, like);
+  return zeros(wanted, ops::whole_like(x));
 }
 
 LSTMCell::LSTMCell(int64_t input_size, int64_t hidden_size, const CellOptions& options, Site site)

@@ -6,6 +6,7 @@
 #include "core/calls/site_scope.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/cast.h"
 #include "ops/index/index.h"
 #include "ops/shape/concat.h"
@@ -70,8 +71,13 @@ std::vector<Tensor> unpad_sequence(const Tensor& padded, const Tensor& lengths, 
 
 namespace {
 
-Tensor indices_of(const std::vector<int64_t>& values) {
+Tensor lengths_of(const std::vector<int64_t>& values) {
   return tensor(values, {static_cast<int64_t>(values.size())});
+}
+
+// Where x is, and whole on all its ranks.
+Tensor indices_for(const Tensor& x, const std::vector<int64_t>& values) {
+  return tensor(values, {static_cast<int64_t>(values.size())}, ops::whole_like(x, int64));
 }
 
 }  // namespace
@@ -100,8 +106,8 @@ PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths,
   PackedSequence packed;
   Tensor sorted = steps_first;
   if (!is_sorted) {
-    packed.sorted_indices = indices_of(order);
-    packed.unsorted_indices = indices_of(back);
+    packed.sorted_indices = indices_for(steps_first, order);
+    packed.unsorted_indices = indices_for(steps_first, back);
     sorted = steps_first.index_select(1, packed.sorted_indices);
   }
   std::vector<Tensor> steps;
@@ -120,7 +126,7 @@ PackedSequence pack_sequence(const std::vector<Tensor>& sequences, bool enforce_
   std::vector<int64_t> lengths;
   for (const Tensor& sequence : sequences)
     lengths.push_back(sequence.dim() > 0 ? sequence.size(0) : 0);
-  return pack_padded_sequence(pad_sequence(sequences), indices_of(lengths),
+  return pack_padded_sequence(pad_sequence(sequences), lengths_of(lengths),
                               {.enforce_sorted = enforce_sorted});
 }
 
@@ -153,10 +159,10 @@ PaddedSequence pad_packed_sequence(const PackedSequence& sequence, const PadPack
     amounts.back() = options.total_length - longest;
     output = pad(output, amounts, {.value = options.padding_value});
   }
-  Tensor counts = indices_of(lengths);
+  Tensor counts = lengths_of(lengths);
   if (sequence.unsorted_indices.defined()) {
     output = output.index_select(1, sequence.unsorted_indices);
-    counts = counts.index_select(0, sequence.unsorted_indices);
+    counts = indices_for(output, lengths).index_select(0, sequence.unsorted_indices);
   }
   return {options.batch_first ? output.transpose(0, 1) : output, counts};
 }

@@ -232,7 +232,7 @@ void Optimizer::load_state_dict(const nn::StateDict& state, Site site) {
                              buffer_sbp(shape, parameter, state_sbp(parameter, number)),
                              Site::here())
                     .clone()
-              : given.clone();
+              : given.to(std::string(device_type_name(parameter.device()))).clone();
     }
     for (const std::string& name : numbers)
       own.numbers.push_back(find_scalar(state, str(number, '.', name), num_read).value_or(1));

@@ -71,6 +71,14 @@ Tensor drop_features(const char* op, const TensorArg& x, const FeatureDropoutOpt
   });
 }
 
+// The same for x with `dims` dims, or one sample without the batch dim.
+Tensor drop_channels(const char* op, const TensorArg& x, int64_t dims,
+                     const FeatureDropoutOptions& options) {
+  if (x->dim() != dims - 1) return drop_features(op, x, options);
+  const Tensor batch = x->unsqueeze(0, x.site());
+  return drop_features(op, {batch, x.site()}, options).squeeze(0, x.site());
+}
+
 }  // namespace
 
 Tensor hardshrink(const TensorArg& x, const ShrinkOptions& options) {
@@ -159,7 +167,7 @@ Tensor feature_alpha_dropout(const TensorArg& x, const AlphaDropoutOptions& opti
 }
 
 Tensor dropout1d(const TensorArg& x, const FeatureDropoutOptions& options) {
-  return drop_features("dropout1d", x, options);
+  return drop_channels("dropout1d", x, 3, options);
 }
 
 Tensor dropout2d(const TensorArg& x, const FeatureDropoutOptions& options) {
@@ -167,7 +175,7 @@ Tensor dropout2d(const TensorArg& x, const FeatureDropoutOptions& options) {
 }
 
 Tensor dropout3d(const TensorArg& x, const FeatureDropoutOptions& options) {
-  return drop_features("dropout3d", x, options);
+  return drop_channels("dropout3d", x, 5, options);
 }
 
 Tensor PointwiseMethods::hardshrink(const ShrinkOptions& options, Site site) const {

@@ -34,7 +34,7 @@ struct Direction {
 
   template <class C>
   FLOW_HOST_DEVICE C gradient(C grad, C p) const {
-    return static_cast<C>(sign) * grad + static_cast<C>(coupled) * p;
+    return with_decay(static_cast<C>(sign) * grad, static_cast<C>(coupled), p);
   }
 
   template <class C>

@@ -81,6 +81,12 @@ FLOW_HOST_DEVICE inline double power(double base, double count) {
   return std::pow(base, count);
 }
 
+// The gradient with weight decay. An infinite parameter without decay adds nothing, not NaN.
+template <class C>
+FLOW_HOST_DEVICE C with_decay(C gradient, C weight_decay, C parameter) {
+  return weight_decay == 0 ? gradient : gradient + weight_decay * parameter;
+}
+
 struct SgdStep {
   static constexpr int kTensors = kSgdTensors;
   static constexpr uint32_t kMutates = 0b1;
@@ -107,7 +113,7 @@ struct SgdStep {
 
   template <class C>
   FLOW_HOST_DEVICE void run(const Numbers<C>& k, C* v) const {
-    v[0] = v[0] - k.lr * (k.sign * v[1] + k.weight_decay * v[0]);
+    v[0] = v[0] - k.lr * with_decay(k.sign * v[1], k.weight_decay, v[0]);
   }
 };
 
@@ -143,7 +149,7 @@ struct SgdMomentumStep {
 
   template <class C>
   FLOW_HOST_DEVICE void run(const Numbers<C>& k, C* v) const {
-    const C g = k.sign * v[1] + k.weight_decay * v[0];
+    const C g = with_decay(k.sign * v[1], k.weight_decay, v[0]);
     const C b = is_first ? g : k.momentum * v[2] + k.damped * g;
     v[2] = b;
     v[0] = v[0] - k.lr * (nesterov ? g + k.momentum * b : b);
@@ -197,7 +203,7 @@ struct AdamStep {
 
   template <class C>
   FLOW_HOST_DEVICE void run(const Numbers<C>& k, C* v) const {
-    const C g = k.sign * v[1] + k.coupled * v[0];
+    const C g = with_decay(k.sign * v[1], k.coupled, v[0]);
     v[2] = k.keep1 * v[2] + k.take1 * g;
     v[3] = k.keep2 * v[3] + k.take2 * (g * g);
     C bound = v[3];

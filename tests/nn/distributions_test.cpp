@@ -317,6 +317,35 @@ TEST(Distributions, GraphsDrawWhatEagerModeDraws) {
   EXPECT_EQ(compiled, eager);
 }
 
+// As masks of impossible actions make them; torch.distributions gives these numbers.
+TEST(Distributions, ImpossibleClassesHaveNoGradient) {
+  for (const double masked : {-kInfinity, -1e9}) {
+    const Tensor logits = doubles({1, 2, masked}).requires_grad_();
+    const Tensor entropy = Categorical({.logits = logits}).entropy();
+    entropy.backward();
+    EXPECT_NEAR(entropy.item(), 0.5822031, 1e-6);
+    const auto gradient = logits.grad().to_vector<double>();
+    EXPECT_NEAR(gradient[0], 0.1966119, 1e-6);
+    EXPECT_NEAR(gradient[1], -0.1966119, 1e-6);
+    EXPECT_EQ(gradient[2], 0);
+  }
+}
+
+TEST(Distributions, SmallConcentrationsGiveNumbers) {
+  manual_seed(1);
+  const Tensor draws = Dirichlet(full({2}, 0.01)).sample({2000});
+  EXPECT_TRUE(draws.isfinite().all().item<bool>());
+  EXPECT_NEAR(draws.mean().item(), 0.5, 1e-5);
+}
+
+TEST(Distributions, DivergenceFromACertainCoinIsInfinite) {
+  const auto coin = [](double p) { return Bernoulli({.probs = full({}, p)}); };
+  EXPECT_EQ(kl_divergence(coin(0.5), coin(0)).item(), kInfinity);
+  EXPECT_EQ(kl_divergence(coin(0.5), coin(1)).item(), kInfinity);
+  EXPECT_NEAR(kl_divergence(coin(0), coin(0)).item(), 0, 1e-5);
+  EXPECT_NEAR(kl_divergence(coin(1), coin(1)).item(), 0, 1e-5);
+}
+
 }  // namespace
 
 }  // namespace flow

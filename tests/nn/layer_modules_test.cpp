@@ -101,5 +101,45 @@ TEST(NormLayers, LearnTheWeightAloneWithoutBias) {
   EXPECT_TRUE(BatchNorm1d(4, {.affine = false}).parameters().empty());
 }
 
+// One call gives an output for each step; a node of the tape had at most 256.
+TEST(RecurrentLayers, HaveGradientsOfLongSequences) {
+  constexpr int64_t kSteps = 300;
+  for (const bool is_lstm : {false, true}) {
+    RNN rnn(2, 3);
+    LSTM lstm(2, 3);
+    const Tensor x = randn({kSteps, 1, 2}).requires_grad_();
+    const Tensor all = is_lstm ? lstm(x).output : rnn(x).output;
+    all.select(0, kSteps - 1).sum().backward();
+    const Tensor early = x.grad().select(0, 0), late = x.grad().select(0, kSteps - 1);
+    EXPECT_GT(late.abs().sum().item(), 1e-3);
+    EXPECT_LT(early.abs().sum().item(), 1e-3 * late.abs().sum().item());
+    if (is_lstm) continue;
+    const Tensor h = all.select(0, kSteps - 1).detach();
+    const Tensor expected = matmul(1 - h * h, rnn.get_parameter("weight_ih_l0").detach());
+    EXPECT_TRUE(allclose(late, expected, {.rtol = 1e-5, .atol = 1e-6}));
+  }
+}
+
+TEST(DropoutLayers, DropWholeChannelsOfASampleWithoutABatch) {
+  manual_seed(2);
+  const auto expect_whole = [](const Tensor& y, int64_t channels) {
+    const Tensor rows = y.reshape({channels, -1});
+    EXPECT_TRUE(rows.amax(1).equal(rows.amin(1)));
+    const double kept = rows.select(1, 0).gt(0).sum().item();
+    EXPECT_GT(kept, 0);
+    EXPECT_LT(kept, static_cast<double>(channels));
+  };
+  expect_whole(Dropout1d(0.5)(ones({40, 6})), 40);
+  expect_whole(Dropout3d(0.5)(ones({40, 2, 3, 3})), 40);
+  expect_whole(Dropout1d(0.5)(ones({2, 20, 6})), 40);
+}
+
+TEST(InstanceNormLayers, TakeAnyNumberOfFeaturesWithoutParameters) {
+  EXPECT_EQ(InstanceNorm2d(5)(randn({1, 3, 4, 4})).shape(), (Shape{1, 3, 4, 4}));
+  EXPECT_THROW(InstanceNorm2d(5, {.affine = true})(randn({1, 3, 4, 4})), InvalidArgument);
+  EXPECT_THROW(InstanceNorm2d(5, {.track_running_stats = true})(randn({1, 3, 4, 4})),
+               InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow::nn

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -146,5 +147,22 @@ TEST(Optimizer, BadOptionsAreRefused) {
   EXPECT_THROW(AdamW({a.p}, {.betas = {1.0, 0.9}}), InvalidArgument);
 }
 
+TEST(Optimizers, LeaveInfiniteParametersWithoutDecayAlone) {
+  const auto stepped = [](const auto& make) {
+    const Tensor p = tensor({1.F, -std::numeric_limits<float>::infinity()}).requires_grad_();
+    auto optimizer = make(std::vector<Tensor>{p});
+    p.set_grad(tensor({0.5F, 0.F}));
+    optimizer.step();
+    return p.to_vector<float>()[1];
+  };
+  constexpr float kLowest = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(stepped([](const auto& p) { return SGD(p, {.lr = 0.1}); }), kLowest);
+  EXPECT_EQ(stepped([](const auto& p) { return SGD(p, {.lr = 0.1, .momentum = 0.9}); }), kLowest);
+  EXPECT_EQ(stepped([](const auto& p) { return Adam(p); }), kLowest);
+  EXPECT_EQ(stepped([](const auto& p) { return AdamW(p); }), kLowest);
+  EXPECT_EQ(stepped([](const auto& p) { return RMSprop(p); }), kLowest);
+}
+
 }  // namespace
+
 }  // namespace flow::optim

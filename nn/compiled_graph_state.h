@@ -7,6 +7,8 @@
 #include <set>
 #include <span>
 #include <string>
+#include <typeindex>
+#include <typeinfo>
 #include <vector>
 
 #include "graph/run/compiled_step.h"
@@ -24,8 +26,10 @@ namespace flow::nn {
 
 // The conditions under which a compiled form may be used again.
 struct GraphSignature {
+  std::type_index arguments = typeid(void);  // which build() is called
   std::vector<MetaPtr> inputs;
   std::vector<size_t> sizes;  // lengths of the vectors among the arguments
+  DType default_dtype = DType::kFloat32;
   bool grad_enabled = true;
   bool is_autocast = false;
   DType autocast = DType::kFloat32;

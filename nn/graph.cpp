@@ -8,6 +8,7 @@
 #include "autograd/backward_rules.h"
 #include "boxing/layout.h"
 #include "core/context.h"
+#include "core/default_dtype.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -45,7 +46,9 @@ MetaPtr plain_meta(const Tensor& tensor) {
 
 GraphSignature signature_of(const internal::TensorReader& arguments) {
   GraphSignature signature;
+  signature.arguments = arguments.type;
   signature.sizes = arguments.sizes;
+  signature.default_dtype = default_dtype();
   signature.grad_enabled = is_grad_enabled();
   signature.default_placement = thread_state().default_placement;
   signature.default_sbp = thread_state().default_sbp;
@@ -84,6 +87,27 @@ class GradsAside {
 
  private:
   std::vector<std::pair<Tensor, Tensor>> grads_;
+};
+
+// Takes back that steps of optimizers were counted, unless the run ends well.
+class CountedSteps {
+ public:
+  explicit CountedSteps(std::vector<optim::TracedStep>& steps) : steps_(steps) {}
+
+  ~CountedSteps() {
+    if (keeps_) return;
+    for (optim::TracedStep& step : steps_)
+      step.take_back();
+  }
+
+  CountedSteps(const CountedSteps&) = delete;
+  CountedSteps& operator=(const CountedSteps&) = delete;
+
+  void keep() { keeps_ = true; }
+
+ private:
+  std::vector<optim::TracedStep>& steps_;
+  bool keeps_ = false;
 };
 
 // Scalars are replicated on every rank, so reading one does not wait for other ranks.
@@ -347,7 +371,9 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
   if (has_view_links()) std::for_each(arguments.begin(), arguments.end(), refresh_view);
   std::vector<Tensor> inputs;
   for (const Tensor& argument : arguments) {
-    inputs.push_back(strided_form(argument).contiguous());
+    const Tensor input = strided_form(argument).contiguous();
+    // The step may write a captured tensor before it has read an argument in the same memory.
+    inputs.push_back(state.plan->writes(input) ? input.clone() : input);
   }
   if (state.scaler) {
     state.scaler->begin_run();
@@ -359,18 +385,13 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
     const std::vector<Tensor> rates = step.inputs();
     inputs.insert(inputs.end(), rates.begin(), rates.end());
   }
+  CountedSteps counted(state.steps);
   GraphTimeline* timeline = config_.timeline_.get();
   const bool is_timed = timeline != nullptr && timeline->begin_run(state.plan);
   state.plan->use_cuda_graphs(config_.cuda_graphs_);
   std::optional<StepVerifier> verifier = state.verifier_of_first_run(inputs);
-  std::vector<Tensor> outputs;
-  try {
-    outputs = state.plan->run(inputs);
-  } catch (...) {
-    for (optim::TracedStep& step : state.steps)
-      step.take_back();
-    throw;
-  }
+  std::vector<Tensor> outputs = state.plan->run(inputs);
+  counted.keep();
   if (verifier) {
     verifier->check(outputs, config_.passes_ == graph::PassSet::kExact &&
                                  !state.batching.is_needed(state.plan->graph()));

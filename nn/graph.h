@@ -190,6 +190,7 @@ class Graph : public GraphBase {
   template <class... Args>
   static internal::TensorReader read(const Args&... args) {
     internal::TensorReader reader;
+    reader.type = typeid(std::tuple<Args...>);
     (internal::visit_tensors(args, reader), ...);
     return reader;
   }

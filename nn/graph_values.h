@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
+#include <typeindex>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -104,6 +106,7 @@ void visit_tensors(T& value, Visitor& visitor) {
 struct TensorReader {
   std::vector<Tensor> tensors = {};
   std::vector<size_t> sizes = {};
+  std::type_index type = typeid(void);  // of the values, if the caller has set it
 
   void tensor(const Tensor& tensor) { tensors.push_back(tensor); }
 

@@ -40,6 +40,10 @@ BatchCut cut_batch(const Graph& graph, const std::vector<ValueId>& inputs,
   BatchCut cut{.num_samples = 0, .num_micro_batches = num_micro_batches, .runs = {}};
   for (const ValueId input : inputs)
     cut.num_samples = std::gcd(cut.num_samples, graph.value(input).shape[0]);
+  if (!inputs.empty() && cut.num_samples == 0) {
+    throw Unsupported(
+        "[micro-batch] a batch of 0 samples cannot run through stages; skip empty batches");
+  }
   if (num_micro_batches > 1 && cut.num_samples < num_micro_batches) {
     throw InvalidArgument(str("[micro-batch] a batch of ", cut.num_samples,
                               " samples (the rows that all inputs have in common) cannot be cut "

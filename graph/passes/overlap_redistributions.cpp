@@ -233,7 +233,8 @@ Pass overlap_pass(const OverlapOptions& options) {
   const std::string settings =
       options.enabled
           ? str("buckets of ", options.first_bucket_mb, " and ", options.bucket_mb,
-                " MiB, others from ", options.least_kb, " KiB and ", options.least_hidden_us, " us")
+                " MiB, others from ", options.least_kb, " KiB and ", options.least_hidden_us,
+                " us, early ones with at most ", options.most_memory_share, " of the memory")
           : "off";
   return {"overlap_redistributions", true, run, settings};
 }

@@ -147,7 +147,8 @@ class RankLowering {
       // A value that is read later must not be written in place. Ops that write in place have few
       // inputs.
       const bool is_written = node.op->mutates != 0 && (node.op->mutates >> j & 1) != 0;
-      if (is_written && uses_.is_read_after(id, index)) inputs.back() = copy_of(id, inputs.back());
+      if (is_written && (uses_.is_read_after(id, index) || uses_.damages_base(id, index)))
+        inputs.back() = copy_of(id, inputs.back());
     }
     const bool is_last_read =
         node.overwrites >= 0 &&

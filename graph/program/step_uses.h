@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
+#include <vector>
 
 #include "graph/ir/graph_uses.h"
 #include "graph/ir/id_map.h"
@@ -22,6 +24,10 @@ class StepUses {
   // not write the value in place.
   bool is_read_after(ValueId id, size_t node) const { return last_read_[id] != time_of(node); }
 
+  // True if the node writes `id`, a view, in place, and something reads the memory later as it was:
+  // anything but what puts the written view back where it was taken.
+  bool damages_base(ValueId id, size_t node) const;
+
   // True if the addends that micro-batches make of the value are added up.
   bool is_summed(ValueId id) const { return is_summed_[id]; }
 
@@ -34,12 +40,19 @@ class StepUses {
     return static_cast<size_t>(order_.cut.node_time[node]) * graph_.nodes.size() + node;
   }
 
+  // All values whose memory has this root.
+  std::vector<ValueId> values_in(ValueId root) const;
+  // The written values and what is made of them by views, by writes, and by putting views back into
+  // their base. `put_backs`: the nodes that put back what was a view of `root`.
+  std::set<ValueId> made_of(std::vector<ValueId> written, ValueId root,
+                            std::set<size_t>& put_backs) const;
   void read(ValueId id, size_t time);
   void read_whole(ValueId id, size_t time);
 
   const Graph& graph_;
   const Order& order_;
   GraphUses uses_;
+  IdMap<ValueId, ValueId> root_;      // of the memory
   IdMap<ValueId, size_t> last_read_;  // by time_of()
   IdMap<ValueId, bool> is_summed_;
   IdMap<ValueId, bool> is_read_in_parts_;

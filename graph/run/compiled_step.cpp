@@ -27,6 +27,14 @@ MetaPtr strided_meta(const Tensor& tensor) {
 MetaPtr row_major(MetaPtr meta) {
   return meta->is_contiguous ? meta : with_strides(meta, contiguous_strides(meta->local_shape));
 }
+
+// Memory for a copy on the same device, so that the host waits for no device. That of the host does
+// not come from the allocator, because the stated peak has no such copies.
+Ref<Storage> room_for(RankContext& rank, DeviceType device, size_t bytes) {
+  if (device != DeviceType::kCpu) return allocate_storage(rank, device, bytes);
+  auto* const memory = new std::byte[bytes];
+  return Storage::wrap(memory, bytes, [memory](void* /*data*/) { delete[] memory; });
+}
 }  // namespace
 
 CompiledStep::CompiledStep(std::vector<Tensor> captures,
@@ -47,6 +55,8 @@ CompiledStep::CompiledStep(std::vector<Tensor> captures,
     capture_metas_.push_back(row_major(now) == traced ? now : traced);
     const bool shares = std::find(copied.begin(), copied.end(), i) != copied.end();
     if (now->is_held && (shares || !now->is_contiguous)) copied_.push_back(i);
+    const Capture& capture = graph().captures[i];
+    if (capture.initial != capture.final_value) written_.push_back(i);
   }
   find_statistics();
   externals_.resize(graph().inputs.size());
@@ -59,6 +69,13 @@ int64_t CompiledStep::output_bytes() const {
   for (const MetaPtr meta : output_metas_)
     bytes += static_cast<int64_t>(meta->local_bytes());
   return bytes;
+}
+
+bool CompiledStep::writes(const Tensor& tensor) const {
+  return std::any_of(written_.begin(), written_.end(), [&](size_t i) {
+    const TensorImpl& written = captures_[i].impl();
+    return written.storage && memory_of(written) == memory_of(tensor.impl());
+  });
 }
 
 bool CompiledStep::fits() const {
@@ -103,9 +120,10 @@ void CompiledStep::keep_statistics() {
     TensorImpl& impl = captures_[statistic.capture].impl();
     make_writable(impl);
     others.add(impl, "graph", Site::none());
-    statistic.before.resize(impl.meta->local_bytes());
-    copy_bytes(rank, statistic.before.data(), DeviceType::kCpu, impl.data(), impl.meta->device,
-               statistic.before.size());
+    const DeviceType device = impl.meta->device;
+    if (!statistic.before) statistic.before = room_for(rank, device, impl.meta->local_bytes());
+    copy_bytes(rank, statistic.before->data(), device, impl.data(), device,
+               statistic.before->bytes());
   }
 }
 
@@ -115,8 +133,9 @@ void CompiledStep::restore_statistics() {
   for (const Statistic& statistic : statistics_) {
     TensorImpl& impl = captures_[statistic.capture].impl();
     others.add(impl, "graph", Site::none());
-    copy_bytes(rank, impl.data(), impl.meta->device, statistic.before.data(), DeviceType::kCpu,
-               statistic.before.size());
+    const DeviceType device = impl.meta->device;
+    copy_bytes(rank, impl.data(), device, statistic.before->data(), device,
+               statistic.before->bytes());
   }
 }
 

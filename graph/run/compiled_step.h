@@ -99,13 +99,16 @@ class CompiledStep {
   // The captured tensors, in the order of graph().captures.
   const std::vector<Tensor>& captures() const { return captures_; }
 
+  // True if the step writes a captured tensor in the memory of this one.
+  bool writes(const Tensor& tensor) const;
+
  private:
   Executor& executor();
 
   // Memory of a capture that nodes before the update phase write, such as running statistics.
   struct Statistic {
     size_t capture;
-    std::vector<std::byte> before = {};  // its value before the run
+    Ref<Storage> before = {};  // its value before the run, on the same device
   };
 
   void find_statistics();
@@ -126,6 +129,7 @@ class CompiledStep {
   std::vector<Tensor> captures_;
   std::vector<MetaPtr> capture_metas_;  // as they were traced
   std::vector<size_t> copied_;          // captures that a run copies
+  std::vector<size_t> written_;         // captures that a run writes
   std::vector<Statistic> statistics_;
   std::shared_ptr<const CompiledArtifact> step_;
   RankAgreement agreement_;

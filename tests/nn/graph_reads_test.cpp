@@ -72,7 +72,6 @@ std::vector<Change> changes() {
       {"a replaced module of a list",
        [](Forward& g) { g.net.replace_module("list.0", nn::Linear(3, 3)); }},
       {"a replaced activation", [](Forward& g) { g.net.replace_module("act", nn::Tanh()); }},
-      {"an assigned member", [](Forward& g) { g.net.fc = nn::Linear(3, 3); }},
       {"an assigned member of a list", [](Forward& g) { g.net.list[0] = nn::Linear(3, 3); }},
       {"an assigned module without tensors",
        [](Forward& g) { g.net.act = nn::AnyModule(nn::Tanh()); }},
@@ -127,6 +126,15 @@ TEST(GraphReads, EachChangeReachesTheNextCall) {
     EXPECT_EQ(graph(x).to_vector<float>(), after);
     EXPECT_EQ(graph.traces, traces) << "the second call after the change traces again";
   }
+}
+
+TEST(GraphReads, AnAssignedMemberThatIsNotRegisteredIsAnError) {
+  Forward graph;
+  const Tensor x = randn({2, 3});
+  graph(x);
+  graph.net.fc = nn::Linear(3, 3);
+
+  EXPECT_TRUE(has(error_of([&] { graph(x); }), "replace_module("));
 }
 
 TEST(GraphReads, OptionsForGraphsMayBeSetLater) {
@@ -532,6 +540,119 @@ TEST(GraphCaptures, AViewThatIsUsedAfterAWriteIsRefused) {
   const std::string error = error_of<Error>([&] { graph(ones({2, 2})); });
   EXPECT_TRUE(has(error, "shows the same memory")) << error;
   EXPECT_TRUE(has(error, "graph_reads_test.cpp:")) << error;
+}
+
+struct Sum {
+  Tensor a, b;
+};
+
+struct Product {
+  Tensor a, b;
+};
+
+struct Overloads : nn::Graph<Overloads> {
+  Tensor build(const Sum& of) { return of.a + of.b; }
+
+  Tensor build(const Product& of) { return of.a * of.b; }
+};
+
+TEST(GraphReads, ArgumentsOfOtherTypesCallAnotherBuild) {
+  const Tensor x = tensor({2.F, 3.F}), y = tensor({5.F, 7.F});
+  Overloads graph;
+
+  EXPECT_TRUE(graph(Sum{x, y}).equal(x + y));
+  EXPECT_TRUE(graph(Product{x, y}).equal(x * y));
+  EXPECT_TRUE(graph(Sum{x, y}).equal(x + y));
+}
+
+struct WithDefaultDtype : nn::Graph<WithDefaultDtype> {
+  Tensor build(const Tensor& x) { return x * 0.5 + zeros({2}); }
+};
+
+TEST(GraphReads, AnotherDefaultDtypeCompilesAgain) {
+  const Tensor x = tensor({1, 3});
+  WithDefaultDtype graph;
+  EXPECT_EQ(graph(x).dtype(), float32);
+  set_default_dtype(float64);
+  const DType wide = graph(x).dtype();
+  set_default_dtype(float32);
+  EXPECT_EQ(wide, float64);
+}
+
+// Only the head is trained; the body has gradients of eager steps.
+struct TrainsHead : nn::Graph<TrainsHead> {
+  nn::Linear body{nn::Linear(3, 3)}, head{nn::Linear(3, 1)};
+  optim::SGD optimizer{head.parameters(), {.lr = 0.1}};
+
+  TrainsHead() { add_optimizer(optimizer); }
+
+  Tensor build(const Tensor& x) {
+    Tensor loss = head(body(x)).sum();
+    loss.backward();
+    return loss;
+  }
+};
+
+TEST(GraphReads, GradientsOfOtherParametersStayAsTheyAre) {
+  const Tensor x = randn({2, 3});
+  TrainsHead graph;
+  graph.head(graph.body(x)).sum().backward();
+  const Tensor before = graph.body.weight.grad().clone();
+  const Tensor weight = graph.head.weight.detach().clone();
+
+  graph(x);
+
+  EXPECT_TRUE(graph.body.weight.grad().equal(before));
+  EXPECT_FALSE(graph.head.weight.equal(weight));
+}
+
+// As in eager mode: the gradient needs the buffer as it was.
+struct WritesSaved : nn::Graph<WritesSaved> {
+  nn::Linear layer{nn::Linear(3, 3)};
+  Tensor scale = ones({3});
+  optim::SGD optimizer{layer.parameters(), {.lr = 0.1}};
+
+  WritesSaved() { add_optimizer(optimizer); }
+
+  Tensor build(const Tensor& x) {
+    Tensor y = (layer(x) * scale).sum();
+    {
+      const NoGradGuard no_grad;
+      scale.mul_(0.5);
+    }
+    y.backward();
+    return y;
+  }
+};
+
+TEST(GraphReads, AWriteToWhatAGradientNeedsRaises) {
+  WritesSaved graph;
+  const std::string eager = error_of([&] { graph.build(randn({2, 3})); });
+  EXPECT_TRUE(has(eager, "written in place 1 time")) << eager;
+  const std::string compiled = error_of([&] { graph(randn({2, 3})); });
+  EXPECT_TRUE(has(compiled, "written in place 1 time")) << compiled;
+}
+
+struct Stages : nn::Graph<Stages> {
+  nn::Linear first{nn::Linear(4, 4)}, second{nn::Linear(4, 2)};
+
+  Stages() {
+    first.to<nn::GraphModule>().set_stage(0, Placement("cpu", {0}));
+    second.to<nn::GraphModule>().set_stage(1, Placement("cpu", {0}));
+  }
+
+  Tensor build(const Tensor& x) { return second(first(x)); }
+};
+
+TEST(GraphReads, AnEmptyBatchDoesNotRunThroughStages) {
+  Stages graph;
+  const TensorOptions options{.placement = Placement("cpu", {0}), .sbp = sbp::broadcast};
+  graph.first.to_global(Placement("cpu", {0}), sbp::broadcast);
+  graph.second.to_global(Placement("cpu", {0}), sbp::broadcast);
+
+  const std::string error = error_of<Unsupported>([&] { graph(zeros({0, 4}, options)); });
+
+  EXPECT_TRUE(has(error, "0 samples")) << error;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "nn/module.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -47,6 +49,13 @@ uint32_t count_of(const TensorImpl* leaf, const std::vector<LeafHandles>& handle
       handles.begin(), handles.end(), leaf,
       [](const LeafHandles& entry, const TensorImpl* wanted) { return entry.leaf < wanted; });
   return found != handles.end() && found->leaf == leaf ? found->count : 0;
+}
+
+// The pointer that an object has among its bytes.
+const void* pointer_at(const void* object, size_t offset) {
+  const void* pointer = nullptr;
+  std::memcpy(&pointer, static_cast<const std::byte*>(object) + offset, sizeof(pointer));
+  return pointer;
 }
 
 Tensor tensor_of(const TensorImpl* leaf) {
@@ -322,19 +331,26 @@ void ModuleBase::to(std::string_view device, Site site) {
   for (const NamedTensors& tensors : {named_parameters(), named_buffers()}) {
     for (const auto& [name, tensor] : tensors) {
       const Tensor moved = tensor.to(device, site);
-      if (!moved.is_same(tensor)) tensor.set_data(moved);
+      if (moved.is_same(tensor)) continue;
+      const Tensor grad = tensor.grad();
+      tensor.set_data(moved);
+      if (grad.defined()) tensor.set_grad(grad.to(device, site));
     }
   }
 }
 
+void ModuleBase::note_called(size_t bytes) const {
+  if (internal::module_recorder != nullptr) [[unlikely]]
+    internal::module_recorder->note_call(*this, bytes);
+}
+
 ModuleBase::CallScope::CallScope(const ModuleBase& module, const ObjectType& type, Site site)
     : state_(thread_state()), scope_(site) {
-  if (internal::module_recorder != nullptr) [[unlikely]]
-    internal::module_recorder->note_call(module, type.bytes);
+  module.note_called(type.bytes);
   State& own = module.live_state();
-  if (own.num_checked != own.num_registrations) [[unlikely]] {
+  if (!module.is_checked(type)) [[unlikely]] {
     module.check_members(type, site);
-    own.num_checked = own.num_registrations;
+    module.note_checked(type);
   }
   if (!own.computed.empty()) [[unlikely]]
     computed_ = std::make_unique<const Substitution>(own.compute_members());
@@ -348,13 +364,41 @@ ModuleBase::CallScope::~CallScope() {
   state_.stage = outer_stage_;
 }
 
+bool ModuleBase::is_checked(const ObjectType& type) const {
+  if (state_->replacement) return true;  // this object is not the one that runs
+  for (const State::CheckedObject& known : state_->checked) {
+    if (known.type != type.with_copy) continue;
+    return known.num_registrations == state_->num_registrations &&
+           std::all_of(known.pointers.begin(), known.pointers.end(), [&](const auto& pointer) {
+             return pointer_at(this, pointer.first) == pointer.second;
+           });
+  }
+  return false;
+}
+
+void ModuleBase::note_checked(const ObjectType& type) const {
+  const UnrecordedLook unrecorded;
+  std::set<const void*> registered;
+  for (const auto& [name, parameter] : named_parameters())
+    registered.insert(&parameter.impl());
+  for (const auto& [path, module] : named_modules()) {
+    if (!path.empty()) registered.insert(module.state_.get());
+  }
+  State::CheckedObject found{type.with_copy, state_->num_registrations, {}};
+  for (size_t offset = 0; offset + sizeof(void*) <= type.bytes; offset += alignof(void*)) {
+    const void* pointer = pointer_at(this, offset);
+    if (registered.contains(pointer)) found.pointers.emplace_back(offset, pointer);
+  }
+  std::erase_if(state_->checked,
+                [&](const State::CheckedObject& known) { return known.type == found.type; });
+  state_->checked.push_back(std::move(found));
+}
+
 // What an object holds shows in the numbers of handles: they grow by the same amount with each copy
 // of the object, and shrink again. So tensors in containers and in members of members are found
 // too.
 void ModuleBase::check_members(const ObjectType& type, Site site) const {
   const UnrecordedLook unrecorded;
-  if (state_->replacement) return;  // this object is not the one that runs
-
   std::vector<LeafHandles> without = count_leaf_handles(), with_one, with_two;
   type.with_copy(*this, [&] { with_one = count_leaf_handles(); });
   std::set<const TensorImpl*> registered, held;
@@ -428,7 +472,8 @@ void ModuleBase::refuse_member(const ObjectType& type, const Tensor& member,
     throw InvalidArgument(
         str("[module] ", who, " has a member module with the parameter ", member.meta(),
             " that is not registered, so parameters() does not list it and no optimizer trains it; "
-            "make the member from the result of register_module(name, module)"),
+            "make the member from the result of register_module(name, module), or exchange a "
+            "registered one with replace_module(name, module)"),
         site);
   }
   if (without > 0) return;  // a parameter that another module owns and trains

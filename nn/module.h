@@ -289,8 +289,12 @@ class ModuleBase {
     std::unique_ptr<Copies> copies_;
   };
 
+  // Tells a trace, if there is one, that a call reads the bytes of this object.
+  void note_called(size_t bytes) const;
+
   // Sets the thread's scope to the caller's site and this module's path, for the duration of one
-  // call. The first call checks that the parameters which the object holds are registered.
+  // call. The first call, and the first one after a member was assigned, check that the parameters
+  // which the object holds are registered.
   class [[nodiscard]] CallScope {
    public:
     // The address of the object is that of its ModuleBase.
@@ -316,6 +320,9 @@ class ModuleBase {
   struct State;
   void add_child(std::string_view name, const ModuleBase& module, const std::type_info& type);
   void note_registration() const;
+  // True if check_members has found nothing, and no member was registered or assigned since then.
+  bool is_checked(const ObjectType& type) const;
+  void note_checked(const ObjectType& type) const;
   // Throws InvalidArgument if the object holds a parameter that is not registered, and warns about
   // a registered one that it does not hold.
   void check_members(const ObjectType& type, Site site) const;
@@ -403,12 +410,14 @@ class Module : public ModuleBase {
   }
 
   auto operator()(const TensorArg& x, Rest&&... rest) const {
-    const CallScope scope(*this, {sizeof(Derived), &with_copy}, x.site());
-    Derived& self = target();
-    if (self.has_graph_options()) [[unlikely]] {
-      return call_in_graph(self, self.enter_stage(x.tensor()), std::forward<Rest>(rest)...);
+    if constexpr (std::same_as<Derived, AnyModule>) {
+      // It is a handle of the module inside, whose call does everything else, hooks among it.
+      note_called(sizeof(Derived));
+      const SiteScope site(x.site());
+      return target().forward(x.tensor());
+    } else {
+      return call_checked(x, std::forward<Rest>(rest)...);
     }
-    return call(self, x.tensor(), std::forward<Rest>(rest)...);
   }
 
   // All other calls: without arguments, or with a tuple, a list or a number first.
@@ -438,6 +447,16 @@ class Module : public ModuleBase {
   static void with_copy(const ModuleBase& module, const std::function<void()>& use) {
     [[maybe_unused]] const Derived copy(static_cast<const Derived&>(module));
     use();
+  }
+
+  template <class... Rest>
+  auto call_checked(const TensorArg& x, Rest&&... rest) const {
+    const CallScope scope(*this, {sizeof(Derived), &with_copy}, x.site());
+    Derived& self = target();
+    if (self.has_graph_options()) [[unlikely]] {
+      return call_in_graph(self, self.enter_stage(x.tensor()), std::forward<Rest>(rest)...);
+    }
+    return call(self, x.tensor(), std::forward<Rest>(rest)...);
   }
 
   template <class... Rest>

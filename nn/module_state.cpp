@@ -83,6 +83,14 @@ const Tensor& find_part(const StateDict& tensors, const std::string& name) {
   }
   return found->second;
 }
+
+// A state may lack how many batches a batch norm has seen, as PyTorch's did before 0.4.1; the
+// number stays then.
+bool is_optional(const std::string& name, const StateDict& own) {
+  constexpr std::string_view kCount = "num_batches_tracked";
+  if (!name.ends_with(kCount)) return false;
+  return own.contains(name.substr(0, name.size() - kCount.size()) + "running_mean");
+}
 }  // namespace
 
 // The module's persistent tensors by name, sharing memory.
@@ -165,6 +173,7 @@ LoadResult ModuleBase::load_state_dict(const StateDict& state, LoadOptions optio
   }
   for (const auto& [name, tensor] : own) {
     const auto found = given.find(name);
+    if (found == given.end() && is_optional(name, own)) continue;
     if (found == given.end()) {
       result.missing_keys.push_back(name);
       if (options.strict) problems += str("\n  missing: ", name, ' ', tensor.shape());

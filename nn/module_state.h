@@ -2,12 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "core/calls/substitution.h"
@@ -47,6 +49,14 @@ struct ModuleBase::State {
     internal::ModuleObject list;  // of parametrizations; holds the other parameters
   };
 
+  // What a call knows of the object: all its members were registered, and these of its bytes point
+  // to registered parameters and modules. Another pointer there means that a member was assigned.
+  struct CheckedObject {
+    void (*type)(const ModuleBase& module, const std::function<void()>& use);  // its with_copy
+    uint64_t num_registrations;                            // of the module, at the check
+    std::vector<std::pair<size_t, const void*>> pointers;  // by their offsets
+  };
+
   // The computed tensors, each with the member whose place it takes. Outside traces and other
   // substitutions the members get the new values. Throws InvalidArgument if a shape differs.
   Substitution::Pairs compute_members() const;
@@ -63,8 +73,7 @@ struct ModuleBase::State {
   int64_t num_hooks = 0;
   std::vector<Joined> joined;
   bool is_training = true;
-  // The number of registrations at which a call has found that all members are registered.
-  uint64_t num_checked = ~uint64_t{0};
+  std::vector<CheckedObject> checked;  // one for each type as which the module was called
   // The number of modules that this thread had made before, and the next random stream then.
   uint64_t num_made_before = 0;
   uint64_t first_stream = 0;

@@ -183,7 +183,8 @@ void internal::add_parametrization(const ModuleBase& module, const std::string& 
       copy_as_parameter(list, "original", inverse ? inverse(value) : value, value);
   list.push_back(parametrization);
   parametrized.add(name, list, [original](ModuleBase& own) {
-    return static_cast<ParametrizationList&>(own)(original);
+    // Not as a call, which warns of parameters that are no members of the object.
+    return static_cast<ParametrizationList&>(own).forward(original);
   });
 }
 

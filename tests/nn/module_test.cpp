@@ -165,5 +165,63 @@ TEST(Module, ListsRefusePositionsThatAreNotThere) {
   EXPECT_EQ(list[0].weight.shape(), Shape({2, 2}));
 }
 
+// A list holds handles of its modules.
+TEST(Module, HooksOfModulesInAListRunOnce) {
+  int num_before = 0, num_after = 0, num_backward = 0;
+  Linear layer(2, 2);
+  layer.register_forward_pre_hook([&](ModuleBase&, const Tensor&) {
+    ++num_before;
+    return Tensor();
+  });
+  layer.register_forward_hook([&](ModuleBase&, const Tensor&, const Tensor& y) {
+    ++num_after;
+    return y * 2;
+  });
+  layer.register_full_backward_hook([&](ModuleBase&, const Tensor&, const Tensor&) {
+    ++num_backward;
+    return Tensor();
+  });
+  Sequential list(layer, Sequential(layer));
+  const Tensor x = ones({1, 2});
+
+  const Tensor y = list(x);
+  y.sum().backward();
+
+  EXPECT_EQ(num_before, 2);
+  EXPECT_EQ(num_after, 2);
+  EXPECT_EQ(num_backward, 2);
+  const auto once = [&](const Tensor& in) {
+    return (matmul(in, layer.weight.t()) + layer.bias) * 2;
+  };
+  EXPECT_TRUE(allclose(y, once(once(x))));
+}
+
+TEST(Module, SpectralNormOfAModuleInAListIteratesOnce) {
+  const auto normed = [] {
+    manual_seed(4);
+    return utils::parametrizations::spectral_norm(Linear(4, 3));
+  };
+  Linear alone = normed();
+  Sequential list(normed());
+  const Tensor x = ones({2, 4});
+
+  EXPECT_TRUE(list(x).equal(alone(x)));
+  EXPECT_TRUE(list(x).equal(alone(x)));
+}
+
+TEST(Module, AStateMayLackTheNumberOfBatches) {
+  BatchNorm1d norm(3);
+  norm(randn({4, 3}));
+  StateDict state = norm.state_dict();
+  state.erase("num_batches_tracked");
+  norm(randn({4, 3}));
+
+  norm.load_state_dict(state);
+
+  EXPECT_EQ(norm.num_batches_tracked.item(), 2);
+  state.erase("running_var");
+  EXPECT_THROW(norm.load_state_dict(state), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow::nn

@@ -169,6 +169,36 @@ struct Tied : nn::Module<Tied> {
   Tensor forward(const Tensor& x) { return out(tok(x)); }
 };
 
+TEST(SilentTraining, AMemberThatIsAssignedAfterACallIsAnErrorOfTheNext) {
+  const Tensor tokens = tensor({1});
+  Tied model;
+  model(tokens);
+  Tied handle = model;
+  const auto with_head = [](Tied& tied) { tied.out = nn::Linear(4, 5, {.bias = false}); };
+
+  with_head(model);
+
+  const std::string error = error_of([&] { model(tokens); });
+  EXPECT_TRUE(has(error, at(__LINE__ - 1) + ": [module] ")) << error;
+  EXPECT_TRUE(has(error, "replace_module(")) << error;
+  EXPECT_EQ(error_of([&] { handle(tokens); }), "no error");
+
+  Tied other;
+  other(tokens);
+  other.out.weight = other.tok.weight;
+  EXPECT_TRUE(has(error_of([&] { other(tokens); }), "tie(a, b)"));
+
+  Tied exchanged;
+  exchanged(tokens);
+  exchanged.replace_module("out", nn::Linear(4, 5, {.bias = false}));
+  EXPECT_EQ(error_of([&] { exchanged(tokens); }), "no error");
+
+  nn::Sequential list{Tied(), nn::Linear(5, 2)};
+  list(tokens);
+  with_head(list[0].as<Tied>());
+  EXPECT_TRUE(has(error_of([&] { list(tokens); }), "replace_module("));
+}
+
 TEST(SilentTraining, AssignedWeightsAreAnErrorThatNamesTie) {
   Tied model;
   model.out.weight = model.tok.weight;
@@ -196,6 +226,8 @@ TEST(SilentTraining, ATensorOverAParameterWarns) {
               nn::LSTM(3, 3, {.num_layers = 2, .bidirectional = true})(ones({2, 1, 3}));
               nn::MultiheadAttention(4, 2)(ones({2, 4}), ones({2, 4}), ones({2, 4}));
               nn::BatchNorm2d(3)(ones({2, 3, 2, 2}));
+              nn::utils::parametrizations::spectral_norm(nn::Linear(3, 3))(ones({1, 3}));
+              nn::utils::parametrizations::weight_norm(nn::Linear(3, 3))(ones({1, 3}));
             }),
             "");
 }

@@ -11,6 +11,7 @@
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/log.h"
 #include "nn/checkpoint_file.h"
 #include "nn/checkpoint_folder.h"
 #include "nn/checkpoint_manifest.h"
@@ -230,6 +231,7 @@ void CheckpointFolder::save(int64_t step, const StateDict& tensors, const Metada
     return new_id;
   })[0];
   temporary = str(path_, "/", kTemporaryPrefix, id);
+  bool is_committed = false;
   try {
     const std::vector<std::string> parts =
         in_agreement(site, [&] { return write_part(temporary, id, tensors); });
@@ -249,12 +251,18 @@ void CheckpointFolder::save(int64_t step, const StateDict& tensors, const Metada
       file.write(text.data(), text.size());
       file.commit();
       commit_folder(temporary, str(path_, "/", step_name(step)));
-      remove_old(path_, steps(), step, id, options_);
+      is_committed = true;
+      try {
+        remove_old(path_, steps(), step, id, options_);
+      } catch (const std::exception& error) {  // the step is saved; the next save tries again
+        log_warning(str("[checkpoint] old steps were not removed: ", error.what()));
+      }
       return std::string();
     });
   } catch (...) {
     std::error_code ignored;  // the first error is reported
-    if (leads) fs::remove_all(temporary, ignored);
+    // Once the step is committed, this may be the one before it, which a reader may have open.
+    if (leads && !is_committed) fs::remove_all(temporary, ignored);
     throw;
   }
 }

@@ -176,17 +176,42 @@ void sync_folder(const std::string& path) {
   if (status != 0 && error != EINVAL) fail("sync the folder", path, error);
 }
 
+bool rename_in_two_steps(const std::string& temporary, const std::string& target) {
+  if (rename(temporary.c_str(), target.c_str()) == 0) return true;
+  if (errno != EEXIST && errno != ENOTEMPTY) fail("rename to", target, errno);
+  const std::string old = temporary + "-old";
+  if (rename(target.c_str(), old.c_str()) != 0) fail("rename", target, errno);
+  if (rename(temporary.c_str(), target.c_str()) != 0) {
+    const int error = errno;
+    static_cast<void>(rename(old.c_str(), target.c_str()));
+    fail("rename to", target, error);
+  }
+  if (rename(old.c_str(), temporary.c_str()) != 0) fail("rename to", temporary, errno);
+  return false;
+}
+
+namespace {
+
+// Puts a folder where another one may be. The two are exchanged in one step where the file system
+// can.
+bool rename_or_exchange(const std::string& temporary, const std::string& target) {
+  const auto rename_with = [&](unsigned flags) {
+    return renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), flags) == 0;
+  };
+  if (rename_with(RENAME_NOREPLACE)) return true;
+  if (errno == EINVAL || errno == ENOSYS) return rename_in_two_steps(temporary, target);
+  if (errno != EEXIST) fail("rename to", target, errno);
+  if (rename_with(RENAME_EXCHANGE)) return false;
+  if (errno == EINVAL || errno == ENOSYS) return rename_in_two_steps(temporary, target);
+  fail("exchange", target, errno);
+}
+
+}  // namespace
+
 void commit_folder(const std::string& temporary, const std::string& target) {
   sync_folder(temporary);
   before("rename");
-  const bool is_new =
-      renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE) == 0;
-  if (!is_new) {
-    if (errno != EEXIST) fail("rename to", target, errno);
-    if (renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) != 0) {
-      fail("exchange", target, errno);
-    }
-  }
+  const bool is_new = rename_or_exchange(temporary, target);
   const std::string parent = std::filesystem::path(target).parent_path().string();
   sync_folder(parent.empty() ? "." : parent);
   before("remove");

@@ -62,6 +62,9 @@ void sync_folder(const std::string& path);
 // Renames a folder to `target`, atomically and durably. A folder that `target` named before is
 // exchanged with it, and then removed unless it is being read (nn/folder_lock.h).
 void commit_folder(const std::string& temporary, const std::string& target);
+// What it does on network file systems, whose rename has no flags. Returns whether the target is
+// new; else `temporary` is the old folder afterwards. Between the two renames there is no target.
+bool rename_in_two_steps(const std::string& temporary, const std::string& target);
 
 // A lock file that one process can hold at a time. It does not wait for the lock.
 class FileLock {

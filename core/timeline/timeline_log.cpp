@@ -125,9 +125,15 @@ TimelineLog::TimelineLog(const std::string& folder, const RankIdentity& rank, co
   const int file = ::open(scratch.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   const size_t bytes = file_bytes(room);
   void* memory = MAP_FAILED;
-  if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) == 0)
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  const int problem = errno;
+  int problem = errno;
+  if (file >= 0) {
+    // Room is taken now: a store into a page without room would end the rank.
+    problem = posix_fallocate(file, 0, static_cast<off_t>(bytes));
+    if (problem == 0) {
+      memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+      problem = errno;
+    }
+  }
   if (file >= 0) ::close(file);
   if (memory == MAP_FAILED || std::rename(scratch.c_str(), path.c_str()) != 0) {
     throw IoError(str("[timeline] cannot write ", path, ": ",

@@ -83,7 +83,6 @@ int64_t Session::num_devices() const {
 }
 
 void Session::start() {
-  is_running_ = true;
   driver_ = std::thread([this, count = num_devices_] {
     std::exception_ptr error;
     try {
@@ -96,6 +95,7 @@ void Session::start() {
     if (error_ == nullptr) error_ = error;
     changed_.notify_all();
   });
+  is_running_ = true;
 }
 
 void Session::serve() {

@@ -141,5 +141,31 @@ TEST_F(File, DevicesAndPipesAreNotReplaced) {
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
+// As on network file systems.
+TEST_F(File, FoldersAreCommittedWithoutFlagsOfRename) {
+  namespace fs = std::filesystem;
+  const std::string folder = testing::TempDir() + "two_steps";
+  fs::remove_all(folder);
+  const auto make = [&](const std::string& name, const std::string& text) {
+    fs::create_directories(folder + "/" + name);
+    std::ofstream(folder + "/" + name + "/file") << text;
+    return folder + "/" + name;
+  };
+  const auto read = [&](const std::string& name) {
+    std::string text;
+    std::ifstream(folder + "/" + name + "/file") >> text;
+    return text;
+  };
+
+  EXPECT_TRUE(rename_in_two_steps(make("new", "first"), folder + "/step"));
+  EXPECT_EQ(read("step"), "first");
+  EXPECT_FALSE(rename_in_two_steps(make("new", "second"), folder + "/step"));
+  EXPECT_EQ(read("step"), "second");
+  EXPECT_EQ(read("new"), "first");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2);
+  EXPECT_THROW(rename_in_two_steps(folder + "/missing", folder + "/step"), IoError);
+  EXPECT_EQ(read("step"), "second");
+}
+
 }  // namespace
 }  // namespace flow::nn

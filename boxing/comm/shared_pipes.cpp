@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <list>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -87,19 +88,26 @@ class SharedPipes::Sender {
 
   void add(Transfer& transfer) { waiting_.push_back(&transfer); }
 
-  // If a transfer has started, the rest is sent from a copy, because the receiver counts slots and
-  // may still have to answer an offer.
-  void remove(const Transfer& transfer) {
-    std::erase(waiting_, &transfer);
+  // The rest is sent from a copy, because the receiver was told of the transfer: it may request it,
+  // counts slots, and may still have to answer an offer. `is_over`: the world has failed, and
+  // nobody requests what has not started.
+  void remove(const Transfer& transfer, bool is_over) {
+    const auto waits = std::find(waiting_.begin(), waiting_.end(), &transfer);
+    if (waits != waiting_.end()) {
+      if (is_over) {
+        waiting_.erase(waits);
+      } else {
+        *waits = keep_rest(transfer);
+      }
+      return;
+    }
     if (current_ != &transfer) return;
     if (is_offered_) withdraw();
     if (transfer.is_done()) {
       current_ = nullptr;
       return;
     }
-    rest_.assign(transfer.data + transfer.moved, transfer.data + transfer.bytes);
-    dropped_ = {transfer.tag, rest_.data(), transfer.bytes - transfer.moved};
-    current_ = &dropped_;
+    current_ = keep_rest(transfer);
   }
 
   bool advance() {
@@ -120,12 +128,26 @@ class SharedPipes::Sender {
         current_->moved += bytes;
         has_moved = true;
       }
+      std::erase_if(rests_, [&](const Rest& rest) { return &rest.transfer == current_; });
       current_ = nullptr;
     }
     return has_moved;
   }
 
  private:
+  // What is left of a transfer that was abandoned.
+  struct Rest {
+    std::vector<std::byte> bytes;
+    Transfer transfer = {};
+  };
+
+  Transfer* keep_rest(const Transfer& transfer) {
+    Rest& rest = rests_.emplace_back();
+    rest.bytes.assign(transfer.data + transfer.moved, transfer.data + transfer.bytes);
+    rest.transfer = {transfer.tag, rest.bytes.data(), transfer.bytes - transfer.moved};
+    return &rest.transfer;
+  }
+
   // Returns true if the receiver has requested data that is waiting here; that transfer then
   // becomes current_.
   bool take_request() {
@@ -191,8 +213,7 @@ class SharedPipes::Sender {
   bool is_read_ = true;  // false once the receiver has declined an offer
   std::deque<Transfer*> waiting_;
   Transfer* current_ = nullptr;
-  Transfer dropped_ = {};  // the rest of a transfer that was abandoned
-  std::vector<std::byte> rest_;
+  std::list<Rest> rests_;
 };
 
 class SharedPipes::Receiver {
@@ -297,21 +318,23 @@ class SharedPipes::Receiver {
 
 class SharedPipes::PipeBulk final : public Bulk {
  public:
-  PipeBulk(Sender* sender, Receiver* receiver, const Transfer& transfer)
-      : sender_(sender), receiver_(receiver), transfer_(transfer) {
+  PipeBulk(const SharedSegment& segment, Sender* sender, Receiver* receiver,
+           const Transfer& transfer)
+      : segment_(segment), sender_(sender), receiver_(receiver), transfer_(transfer) {
     if (sender_ != nullptr) sender_->add(transfer_);
     if (receiver_ != nullptr) receiver_->add(transfer_);
   }
 
   ~PipeBulk() override {
     if (transfer_.is_done()) return;
-    if (sender_ != nullptr) sender_->remove(transfer_);
+    if (sender_ != nullptr) sender_->remove(transfer_, segment_.is_alarmed());
     if (receiver_ != nullptr) receiver_->remove(transfer_);
   }
 
   bool is_done() override { return transfer_.is_done(); }
 
  private:
+  const SharedSegment& segment_;
   Sender* sender_;      // for data to send
   Receiver* receiver_;  // for data to receive
   Transfer transfer_;
@@ -336,7 +359,8 @@ std::unique_ptr<Bulk> SharedPipes::send(int64_t rank, int32_t tag, const void* s
   }
   if (entry->second == nullptr) return nullptr;
   auto* data = static_cast<std::byte*>(const_cast<void*>(source));  // only read
-  return std::make_unique<PipeBulk>(entry->second.get(), nullptr, Transfer{tag, data, bytes});
+  return std::make_unique<PipeBulk>(segment_, entry->second.get(), nullptr,
+                                    Transfer{tag, data, bytes});
 }
 
 std::unique_ptr<Bulk> SharedPipes::receive(int64_t rank, int32_t tag, void* target, int64_t bytes) {
@@ -346,7 +370,8 @@ std::unique_ptr<Bulk> SharedPipes::receive(int64_t rank, int32_t tag, void* targ
   }
   if (entry->second == nullptr) return nullptr;
   auto* data = static_cast<std::byte*>(target);
-  return std::make_unique<PipeBulk>(nullptr, entry->second.get(), Transfer{tag, data, bytes});
+  return std::make_unique<PipeBulk>(segment_, nullptr, entry->second.get(),
+                                    Transfer{tag, data, bytes});
 }
 
 bool SharedPipes::advance() {

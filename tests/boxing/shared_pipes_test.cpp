@@ -105,6 +105,28 @@ TEST_F(SharedPipesPair, AnAbandonedSendStillArrivesWhole) {
   }
 }
 
+// The receiver was told of the first one before it was abandoned, and asks for it.
+TEST_F(SharedPipesPair, ASendThatIsAbandonedBeforeItStartsArrives) {
+  for (const size_t size : {size_t{1000}, static_cast<size_t>(kLong)}) {
+    const Bytes expected = numbered(size, 1), next = numbered(1000, 3);
+    auto data = std::make_unique<Bytes>(expected);
+    Bytes received(expected.size()), received_next(next.size());
+    std::unique_ptr<Bulk> sending = send(*data);
+    sending.reset();
+    data->assign(data->size(), 0xee);
+    const std::unique_ptr<Bulk> sending_next = send(next);
+    const std::unique_ptr<Bulk> receiving = receive(received);
+    const std::unique_ptr<Bulk> receiving_next = receive(received_next);
+
+    advance_until_done(*receiving);
+    advance_until_done(*receiving_next);
+    advance_until_done(*sending_next);
+
+    EXPECT_EQ(received, expected);
+    EXPECT_EQ(received_next, next);
+  }
+}
+
 TEST_F(SharedPipesPair, AnAbandonedReceiveLeavesTheNextOneWhole) {
   const Bytes sent = numbered(kLong, 1), next = numbered(kLong, 2);
   auto unused = std::make_unique<Bytes>(sent.size());

@@ -104,7 +104,7 @@ if(FLOW_WITH_CUDA AND NOT FLOW_CUDA_EMULATED)
   if(NOT CMAKE_CUDA_ARCHITECTURES AND EXISTS /dev/nvidia0)
     set(CMAKE_CUDA_ARCHITECTURES native)
   elseif(NOT CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90-real 100-real 120)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90-real 100-real 120)
   endif()
   enable_language(CUDA)
   # cuBLASLt is loaded at its first use: linked, it would delay the start of every program.

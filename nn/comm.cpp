@@ -32,6 +32,7 @@ using internal::like;
 using internal::member_of;
 using internal::reduce_op;
 using internal::rows_to_send;
+using internal::source_of;
 using internal::total;
 
 namespace {
@@ -71,7 +72,7 @@ struct AllReduce : Function<AllReduce> {
   static Tensor forward(FunctionContext& ctx, const Tensor& x, const ReductionOptions& options,
                         Site site) {
     check(x, "comm::all_reduce", site);
-    const Tensor source = x.contiguous();
+    const Tensor source = source_of(x);
     Tensor y = empty(x.shape(), like(x));
     group_for(x, group_of(options.ranks))
         .all_reduce(data(source), data(y), x.numel(), x.dtype(), reduce_op(options.op),
@@ -113,7 +114,7 @@ struct Reduce : Function<Reduce> {
   static Tensor forward(FunctionContext& ctx, const Tensor& x, const RootCall& options, Site site) {
     check(x, "comm::reduce", site);
     Communicator& group = group_of(options.ranks);
-    const Tensor source = x.contiguous();
+    const Tensor source = source_of(x);
     Tensor y = zeros(x.shape(), like(x));
     group_for(x, group).reduce(data(source), data(y), x.numel(), x.dtype(), reduce_op(options.op),
                                member_of(group, options.root, "comm::reduce"),
@@ -157,7 +158,7 @@ struct RowsCall {
 struct ReduceScatter : Function<ReduceScatter> {
   static Tensor forward(FunctionContext& ctx, const Tensor& x, const RowsCall& options, Site site) {
     Communicator& group = group_of(options.ranks);
-    const Tensor source = x.contiguous();
+    const Tensor source = source_of(x);
     const int64_t mine = options.rows[static_cast<size_t>(group.position())];
     Tensor y = empty(with_rows(x.shape(), mine), like(x));
     group_for(x, group).reduce_scatter(
@@ -180,7 +181,7 @@ struct AllGather : Function<AllGather> {
     Communicator& group = group_of(ranks);
     const Counts rows = exchange_rows(group, x, "comm::all_gather", site);
     const int64_t row_bytes = elements_per_row(x.shape()) * static_cast<int64_t>(x.element_size());
-    const Tensor source = x.contiguous();
+    const Tensor source = source_of(x);
     Tensor y = empty(with_rows(x.shape(), total(rows)), like(x));
     group_for(x, group).all_gather(
         data(source), data(y), scaled(rows, row_bytes),
@@ -217,7 +218,7 @@ struct Scatter : Function<Scatter> {
     const Shape whole(std::span<const int64_t>(plan).subspan(1, static_cast<size_t>(plan[0])));
     const Counts parts(plan.begin() + 1 + kMaxDims, plan.end());
     Tensor y = empty(with_rows(whole, parts[static_cast<size_t>(group.position())]), like(x));
-    const Tensor source = x.contiguous();
+    const Tensor source = source_of(x);
     group_for(x, group).scatter(
         data(source), data(y),
         scaled(parts, elements_per_row(whole) * static_cast<int64_t>(x.element_size())), root,
@@ -244,7 +245,7 @@ struct Gather : Function<Gather> {
     const int64_t root = member_of(group, options.root, "comm::gather");
     const Counts rows = exchange_rows(group, x, "comm::gather", site);
     const bool is_root = group.position() == root;
-    const Tensor source = x.contiguous();
+    const Tensor source = source_of(x);
     Tensor y = empty(with_rows(x.shape(), is_root ? total(rows) : 0), like(x));
     const int64_t row_bytes = elements_per_row(x.shape()) * static_cast<int64_t>(x.element_size());
     group_for(x, group).gather(data(source), data(y), scaled(rows, row_bytes), root,
@@ -270,7 +271,7 @@ struct AllToAll : Function<AllToAll> {
     const Counts one(sent.size(), sizeof(int64_t));
     group.all_to_all(sent.data(), one, received.data(), one, what);
     const int64_t row_bytes = elements_per_row(x.shape()) * static_cast<int64_t>(x.element_size());
-    const Tensor source = x.contiguous();
+    const Tensor source = source_of(x);
     Tensor y = empty(with_rows(x.shape(), total(received)), like(x));
     group_for(x, group).all_to_all(data(source), scaled(sent, row_bytes), data(y),
                                    scaled(received, row_bytes), what);

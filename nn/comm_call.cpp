@@ -6,6 +6,7 @@
 #include "boxing/comm/comm_thread.h"
 #include "boxing/comm/device_collectives.h"
 #include "core/context.h"
+#include "core/device/device_memory.h"
 #include "core/error.h"
 #include "core/tensor_impl.h"
 #include "core/tensor_meta.h"
@@ -87,6 +88,11 @@ Counts rows_to_send(const Tensor& x, const AllToAllOptions& options, const Commu
           " members; x has ", x.size(0), " rows; received ", rows.size(), " counts with sum ",
           total(rows), "; leave rows out for balanced parts"),
       site);
+}
+
+Tensor source_of(const Tensor& x) {
+  const Tensor source = x.contiguous();
+  return is_of_other_rank(*thread_state().context, source.impl()) ? source.clone() : source;
 }
 
 std::byte* data(const Tensor& x) {

@@ -40,6 +40,10 @@ Counts balanced_rows(int64_t rows, int64_t parts);
 Counts rows_to_send(const Tensor& x, const AllToAllOptions& options, const Communicator& group,
                     Site site);
 
+// x as contiguous memory of this rank, which a call reads on a device after the caller has gone on.
+// A tensor of another rank is copied.
+Tensor source_of(const Tensor& x);
+
 std::byte* data(const Tensor& x);
 
 // For new tensors on the device of x with its dtype.

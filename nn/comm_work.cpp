@@ -5,6 +5,7 @@
 
 #include "boxing/comm/background_work.h"
 #include "core/context.h"
+#include "core/device/device_memory.h"
 #include "core/error.h"
 #include "core/strided_twin.h"
 #include "core/tensor_impl.h"
@@ -25,6 +26,7 @@ using internal::group_of;
 using internal::member_of;
 using internal::reduce_op;
 using internal::rows_to_send;
+using internal::source_of;
 
 namespace {
 
@@ -37,6 +39,11 @@ void check_target(const Tensor& x, const char* op, Site site) {
   if (!x.is_contiguous() || x.requires_grad()) {
     throw InvalidArgument(str("[", op, "] x must be contiguous and must not require a gradient; ",
                               "received ", x.meta(), "; pass x.detach() or a clone"),
+                          site);
+  }
+  if (is_of_other_rank(*thread_state().context, x.impl())) {
+    throw InvalidArgument(str("[", op, "] x is in the device memory of another rank; received ",
+                              x.meta(), "; pass a tensor that this rank has made"),
                           site);
   }
 }
@@ -67,6 +74,23 @@ class TaskWork final : public Work::State {
   boxing::BackgroundWork task_;
 };
 
+// A task that makes a tensor. Its memory is taken on the communication stream.
+class TensorTaskWork final : public Work::State {
+ public:
+  TensorTaskWork(boxing::BackgroundWork task, std::shared_ptr<Tensor> result)
+      : task_(std::move(task)), result_(std::move(result)) {}
+
+  void wait() override {
+    task_.wait();
+    TensorImpl& made = result_->impl();
+    made.storage = taken_over(*thread_state().context, std::move(made.storage));
+  }
+
+ private:
+  boxing::BackgroundWork task_;
+  std::shared_ptr<Tensor> result_;
+};
+
 // Runs a collective on the communication thread, which calls `run` with x. Errors in x that this
 // rank can find have been reported before.
 template <class Run>
@@ -77,7 +101,7 @@ TensorWork in_background(const TensorArg& x, const Run& run) {
                               [x = strided_form(x->detach()), site, run, result] {
                                 *result = run({x, site});
                               });
-  return {Work(std::make_unique<TaskWork>(std::move(task))), result};
+  return {Work(std::make_unique<TensorTaskWork>(std::move(task), result)), result};
 }
 
 void check_root(const Ranks& ranks, int64_t root, const char* op) {
@@ -127,7 +151,7 @@ void recv(const TensorArg& x, int64_t from, const MessageOptions& options) {
 Work isend(const TensorArg& x, int64_t to, const MessageOptions& options) {
   check(x, "comm::send", x.site());
   Communicator& group = group_for(x, group_of({}));
-  Tensor source = x->detach().contiguous();
+  Tensor source = source_of(x->detach());
   auto transfer = group.isend(data(source), bytes_of(source), to, options.tag,
                               call("comm::send", x->shape(), x->dtype(), x.site()));
   return Work(std::make_unique<TransferWork>(group, std::move(transfer), std::move(source)));

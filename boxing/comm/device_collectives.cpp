@@ -82,25 +82,37 @@ class DeviceCollectives final : public Communicator {
   using Send = std::span<const std::byte>;
   using Receive = std::span<std::byte>;
 
-  // Null if the members cannot have it. Collective at the first call, which must follow a shared()
-  // that is null.
+  // Null if the members cannot have it, or if a kernel cannot sum as many parts. Collective at the
+  // first call, which must follow a shared() that is null.
   NcclGroup* nccl(const Fingerprint& what) {
+    if (group_.size() > kMostDeviceMembers) return nullptr;
     if (!has_asked_for_nccl_) nccl_ = make_nccl_group(rank_, group_, what);
     has_asked_for_nccl_ = true;
     return nccl_.get();
   }
 
-  // The members meet and compare their calls.
+  // The members meet and compare their calls. Whoever has met the others makes the call: what may
+  // fail on one rank alone, such as taking memory, comes before.
   void agree(Fingerprint call) {
     call.known_hash = call.hash();
     group_.barrier(call);
   }
 
   // Every member reduces its range of all sources into `target`, in group order. Range i has
-  // counts[i] elements.
+  // counts[i] elements. `room` is for what the members send.
   void reduce_ranges(NcclGroup& nccl, const std::byte* source, std::byte* target,
-                     std::span<const int64_t> counts, DType dtype, ReduceOp op,
+                     const Storage& room, std::span<const int64_t> counts, DType dtype, ReduceOp op,
                      const Fingerprint& what);
+
+  Ref<Storage> room_for_parts(std::span<const int64_t> counts, DType dtype) const {
+    const int64_t own_bytes = bytes_of(counts[static_cast<size_t>(position())], dtype);
+    return device_room(own_bytes * size());
+  }
+
+  Ref<Storage> device_room(int64_t bytes) const {
+    return allocate_storage(rank_, DeviceType::kCuda, static_cast<size_t>(bytes));
+  }
+
   // The root receives what all members have, in group order; all members do if `root` is negative.
   // Member i has bytes[i] bytes at `own`.
   void send_parts(NcclGroup& nccl, const std::byte* own, std::byte* target,
@@ -172,19 +184,17 @@ std::byte* write_at(void* data) {
 }
 
 void DeviceCollectives::reduce_ranges(NcclGroup& nccl, const std::byte* source, std::byte* target,
-                                      std::span<const int64_t> counts, DType dtype, ReduceOp op,
-                                      const Fingerprint& what) {
+                                      const Storage& room, std::span<const int64_t> counts,
+                                      DType dtype, ReduceOp op, const Fingerprint& what) {
   const auto me = static_cast<size_t>(position());
   const int64_t own_bytes = bytes_of(counts[me], dtype);
-  const Ref<Storage> room =
-      allocate_storage(rank_, DeviceType::kCuda, static_cast<size_t>(own_bytes * size()));
   std::vector<Send> sends(counts.size());
   std::vector<Receive> receives(counts.size());
   std::vector<Part> parts(counts.size());
   int64_t at = 0;
   for (size_t i = 0; i < counts.size(); ++i) {
     const int64_t bytes = bytes_of(counts[i], dtype);
-    std::byte* const received = room->data() + static_cast<int64_t>(i) * own_bytes;
+    std::byte* const received = room.data() + static_cast<int64_t>(i) * own_bytes;
     parts[i].source = i == me ? source + at : received;
     if (i != me) {
       sends[i] = {source + at, static_cast<size_t>(bytes)};
@@ -240,13 +250,17 @@ void DeviceCollectives::all_reduce(const void* source, void* target, int64_t cou
   if (NcclGroup* const nccl = there == nullptr ? this->nccl(what) : nullptr) {
     const Fingerprint call =
         mark(what, is_fast_ ? "fast all_reduce by NCCL" : "all_reduce by NCCL", count, dtype, op);
-    agree(call);
-    if (count == 0 || (is_fast_ && nccl->all_reduce(source, target, count, dtype, op, call)))
+    if (count == 0 || (is_fast_ && nccl->can_reduce(dtype))) {
+      agree(call);
+      if (count > 0) nccl->all_reduce(source, target, count, dtype, op, call);
       return;
+    }
     const std::vector<int64_t> counts = balanced_counts(count, size());
     std::byte* const own =
         write_at(target) + bytes_of(balanced_part(count, size(), position()).begin, dtype);
-    reduce_ranges(*nccl, read_at(source), own, counts, dtype, op, call);
+    const Ref<Storage> room = room_for_parts(counts, dtype);
+    agree(call);
+    reduce_ranges(*nccl, read_at(source), own, *room, counts, dtype, op, call);
     return send_parts(*nccl, own, write_at(target), bytes_of_all(counts, dtype), -1, call);
   }
   if (there == nullptr) {
@@ -297,12 +311,11 @@ void DeviceCollectives::reduce(const void* source, void* target, int64_t count, 
   }
   if (NcclGroup* const nccl = this->nccl(what)) {
     const Fingerprint call = mark(what, "reduce by NCCL", count, dtype, op, root);
-    agree(call);
     const std::vector<int64_t> counts = balanced_counts(count, size());
-    const auto own_bytes = bytes_of(counts[static_cast<size_t>(position())], dtype);
-    const Ref<Storage> own =
-        allocate_storage(rank_, DeviceType::kCuda, static_cast<size_t>(own_bytes));
-    reduce_ranges(*nccl, read_at(source), own->data(), counts, dtype, op, call);
+    const Ref<Storage> own = device_room(bytes_of(counts[static_cast<size_t>(position())], dtype));
+    const Ref<Storage> room = room_for_parts(counts, dtype);
+    agree(call);
+    reduce_ranges(*nccl, read_at(source), own->data(), *room, counts, dtype, op, call);
     return send_parts(*nccl, own->data(), write_at(target), bytes_of_all(counts, dtype), root,
                       call);
   }
@@ -326,8 +339,9 @@ void DeviceCollectives::reduce_scatter(const void* source, void* target,
   }
   if (NcclGroup* const nccl = this->nccl(what)) {
     const Fingerprint call = mark_counts(what, "reduce_scatter by NCCL", counts, dtype, op);
+    const Ref<Storage> room = room_for_parts(counts, dtype);
     agree(call);
-    return reduce_ranges(*nccl, read_at(source), write_at(target), counts, dtype, op, call);
+    return reduce_ranges(*nccl, read_at(source), write_at(target), *room, counts, dtype, op, call);
   }
   const Ref<Storage> host = downloaded(source, bytes_of(sum_of(counts), dtype));
   const Ref<Storage> result = room(bytes_of(counts[me], dtype));

@@ -5,6 +5,8 @@
 #include "boxing/comm/device_point.h"
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
+#include "core/error.h"
+#include "core/log.h"
 
 namespace flow::boxing {
 
@@ -35,6 +37,18 @@ DevicePointPtr copy_after(RankContext& rank, const CopyEnd& target, const CopyEn
   return nullptr;
 }
 
+DevicePointPtr begin_download(RankContext& rank, std::byte* target, const CopyEnd& source,
+                              int64_t bytes) {
+  const cuda::RankDevice& own = cuda::rank_device(rank);
+  const cudaStream_t stream = own.copy_stream();
+  FLOW_CUDA_CALL(cudaStreamWaitEvent(stream, source.ready->event, 0));
+  if (bytes > 0) {
+    FLOW_CUDA_CALL(cudaMemcpyAsync(target, source.data, static_cast<size_t>(bytes),
+                                   cudaMemcpyDeviceToHost, stream));
+  }
+  return std::make_shared<const DevicePoint>(stream, own.index());
+}
+
 bool is_reached(const DevicePoint& point) {
   const cudaError_t state = cudaEventQuery(point.event);
   if (state != cudaErrorNotReady) cuda::check(state, "cudaEventQuery");
@@ -47,6 +61,15 @@ void order_after(const DevicePoint& at, const DevicePoint& point) {
 
 void order_after(RankContext& rank, const DevicePoint& point) {
   FLOW_CUDA_CALL(cudaStreamWaitEvent(cuda::rank_device(rank).stream(), point.event, 0));
+}
+
+void order_after_transfer(RankContext& rank, const DevicePointPtr& end) noexcept {
+  if (end == nullptr) return;
+  try {
+    order_after(rank, *end);
+  } catch (const std::exception& error) {
+    log_warning(str("[communicator] work after a transfer may run too early: ", error.what()));
+  }
 }
 
 void run_on_communication_stream(RankContext& rank, const DevicePoint& begin,

@@ -33,6 +33,10 @@ DevicePointPtr queued_work(RankContext& rank);
 // has ended.
 DevicePointPtr copy_after(RankContext& rank, const CopyEnd& target, const CopyEnd& source,
                           int64_t bytes);
+// The same to pinned host memory, but waits for nothing: the target has the bytes when the end is
+// reached.
+DevicePointPtr begin_download(RankContext& rank, std::byte* target, const CopyEnd& source,
+                              int64_t bytes);
 
 // Whether the work before the point has ended.
 bool is_reached(const DevicePoint& point);
@@ -41,6 +45,10 @@ bool is_reached(const DevicePoint& point);
 void order_after(const DevicePoint& at, const DevicePoint& point);
 // The same for the stream on which the calling thread queues.
 void order_after(RankContext& rank, const DevicePoint& point);
+
+// The same for the end of a transfer, whether or not somebody waits for it: later work may use its
+// memory. Does nothing for null; for destructors.
+void order_after_transfer(RankContext& rank, const DevicePointPtr& end) noexcept;
 
 // Runs `task`; what it queues on the device of `rank` goes to the communication stream, after
 // `begin`. Sets `end` to the end of this work, also if the task throws.

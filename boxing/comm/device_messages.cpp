@@ -9,6 +9,7 @@
 #include "core/context.h"
 #include "core/device/device_memory.h"
 #include "core/error.h"
+#include "core/log.h"
 
 namespace flow::boxing {
 
@@ -97,6 +98,7 @@ std::shared_ptr<DeviceSend> DeviceMessages::prepare(const void* source, int64_t 
   bool is_buffered = false;
   if (bytes <= Communicator::kBufferedBytes) {
     const auto lock = world_.lock();
+    std::erase_if(landing_, [](const auto& one) { return is_reached(*one.second); });
     while (!leaving_.empty() && is_reached(*leaving_.front().second)) {
       buffered_bytes_ -= leaving_.front().first->bytes();
       leaving_.pop_front();
@@ -125,6 +127,7 @@ DeviceOffer DeviceMessages::announce(int64_t member, const Outgoing& send) {
 }
 
 void DeviceMessages::forget(int64_t member, const DeviceSend& send) {
+  if (send.downloaded != nullptr) landing_.emplace_back(send.host, send.downloaded);
   Peer& other = peer(member);
   if (other.announced.erase(send.number) == 0) return;
   const bool is_queued = other.is_sending && other.cleared.front().get() == &send;
@@ -132,11 +135,16 @@ void DeviceMessages::forget(int64_t member, const DeviceSend& send) {
   std::erase_if(other.cleared, [&](const Outgoing& one) { return one.get() == &send; });
 }
 
-// The host waits for the work before the message. No rank has to do anything for this work to end.
-void DeviceMessages::send_through_host(int64_t member, DeviceSend& send) {
+void DeviceMessages::begin_through_host(DeviceSend& send) {
   send.host = allocate_staging(*context_, static_cast<size_t>(send.bytes));
-  copy_after(*context_, {.data = send.host->data()}, send.data, send.bytes);
+  send.downloaded = begin_download(*context_, send.host->data(), send.data, send.bytes);
+}
+
+bool DeviceMessages::advance_through_host(int64_t member, DeviceSend& send) {
+  if (send.downloaded == nullptr || !is_reached(*send.downloaded)) return false;
+  send.downloaded.reset();
   send.bulk = world_.send(rank_of(member), send.bulk_tag, send.host->data(), send.bytes);
+  return true;
 }
 
 void DeviceMessages::send_by_ipc(int64_t member, DeviceSend& send, const ControlMessage& clear) {
@@ -163,6 +171,7 @@ bool DeviceMessages::advance_sends(int64_t member) {
   bool has_moved = false;
   for (auto it = other.announced.begin(); it != other.announced.end();) {
     DeviceSend& send = *it->second;
+    has_moved |= advance_through_host(member, send);
     const bool is_over = send.bulk != nullptr && send.bulk->is_done();
     if (is_over) {
       send.bulk.reset();
@@ -269,11 +278,25 @@ void DeviceMessages::forget(int64_t member, const DeviceReceive& receive) {
   std::erase_if(other.matched, [&](const Incoming& one) { return one.second == &receive; });
 }
 
+void DeviceMessages::give_up_link(int64_t member) {
+  log_info(str("[nccl] NCCL could not connect rank ", world_.identity().rank, " with rank ",
+               rank_of(member), "; messages between the two go through host memory"));
+  Peer& other = peer(member);
+  other.in.reset();
+  other.is_refused = true;
+  for (const auto& [number, receive] : std::exchange(other.matched, {}))
+    receive->receive_from_host();
+}
+
 // A receive is told of when it is queued, not when NCCL has taken it: the first one of a direction
 // ends together with the first send.
 bool DeviceMessages::advance_receives(int64_t member) {
   Peer& other = peer(member);
   bool has_moved = false;
+  if (!other.matched.empty() && other.in->is_refused()) {
+    give_up_link(member);
+    return true;
+  }
   while (!other.matched.empty() && other.in->is_idle()) {
     const auto [number, receive] = other.matched.front();
     has_moved = true;
@@ -308,7 +331,9 @@ void DeviceMessages::handle(int64_t member, const ControlMessage& message) {
       } else if (message.head.bytes == kByIpc) {
         send_by_ipc(member, *Outgoing(found->second), message);
       } else {
-        send_through_host(member, *found->second);
+        // The receiver has found by now that NCCL refuses the connection, if it does.
+        if (other.out != nullptr && other.out->is_refused()) other.out.reset();
+        begin_through_host(*found->second);
       }
     }
     return advance_sends(member);

@@ -27,6 +27,7 @@ struct DeviceSend {
   int64_t number = 0;        // among those to the member; 0: the member has not been told of it
   int32_t bulk_tag = 0;      // if it goes through host memory
   Ref<Storage> host = {};
+  DevicePointPtr downloaded = {};  // the end of the copy to `host`
   std::unique_ptr<Bulk> bulk = {};
   DevicePointPtr end = {};  // null if it went through host memory
   bool is_done = false;
@@ -68,7 +69,9 @@ struct DeviceReceive {
 // Events are used again: that of the receiver with kSent, those of the sender when a later kClear
 // says how many of them were taken.
 //
-// Otherwise the sender copies the data to pinned host memory and sends it from there.
+// Otherwise the sender copies the data to pinned host memory, and sends it from there once it has
+// arrived. No thread waits for a device while it holds the world's lock: work that waits for a rank
+// that has ended would keep the process from learning of it.
 class DeviceMessages {
  public:
   // `context` is null for a rank without devices.
@@ -131,7 +134,9 @@ class DeviceMessages {
 
   void tell(int64_t member, ControlHead::Kind kind, int64_t number, int64_t bytes,
             std::span<const std::byte> body = {});
-  void send_through_host(int64_t member, DeviceSend& send);
+  void begin_through_host(DeviceSend& send);
+  // Sends what has arrived in host memory. Returns true if it did.
+  bool advance_through_host(int64_t member, DeviceSend& send);
   bool receive_by_nccl(int64_t member, int64_t number, const NcclOffer& offer,
                        DeviceReceive& receive);
   bool receive_by_ipc(int64_t member, int64_t number, const IpcOffer& offer,
@@ -142,6 +147,8 @@ class DeviceMessages {
   IpcMessages& ipc();
   bool advance_sends(int64_t member);
   bool advance_receives(int64_t member);
+  // Receives through host memory what waits for a connection that NCCL has refused.
+  void give_up_link(int64_t member);
   void fail(const std::string& reason);
   // Calls `work`; an exception fails the world.
   template <class Work>
@@ -156,6 +163,8 @@ class DeviceMessages {
   // Buffers that queued sends read, and the bytes of all buffers.
   std::deque<std::pair<Ref<Storage>, DevicePointPtr>> leaving_;
   int64_t buffered_bytes_ = 0;
+  // Host memory of messages that were dropped while it was written.
+  std::deque<std::pair<Ref<Storage>, DevicePointPtr>> landing_;
 };
 
 }  // namespace flow::boxing

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
 namespace flow::boxing {
 
@@ -16,11 +17,16 @@ class FailureStop {
   FailureStop& operator=(const FailureStop&) = delete;
 
  private:
-  std::function<void()> stop_;
+  struct Once;
+  struct All;
+  static All& all();
+  std::shared_ptr<Once> once_;
   friend void run_failure_stops();
 };
 
-// Called when a world has failed. Holds no lock of the world.
+// Called when a world has failed, also with its lock. Begins all stops at once, each on a thread of
+// its own, and does not wait for them: one may wait for the device until another has stopped, or
+// for ever.
 void run_failure_stops();
 
 }  // namespace flow::boxing

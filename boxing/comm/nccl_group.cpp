@@ -222,15 +222,15 @@ class Group final : public NcclGroup {
     });
   }
 
-  bool all_reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
+  bool can_reduce(DType dtype) const override { return data_type(dtype).has_value(); }
+
+  void all_reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
                   const Fingerprint& what) override {
-    const auto type = data_type(dtype);
-    if (!type) return false;
+    const ncclDataType_t type = data_type(dtype).value();
     run(what, [&](ncclComm_t comm) {
-      connection_.take(library().all_reduce(source, target, static_cast<size_t>(count), *type,
+      connection_.take(library().all_reduce(source, target, static_cast<size_t>(count), type,
                                             reduction(op), comm, device_.stream()));
     });
-    return true;
   }
 
  private:
@@ -239,11 +239,16 @@ class Group final : public NcclGroup {
   void run(const Fingerprint& what, const Body& body) {
     device_.make_current();
     connection_.begin(body);
-    while (connection_.is_in_progress())
+    const auto end = std::chrono::steady_clock::now() + time_limit();
+    bool is_late = false;
+    while (!is_late && connection_.is_in_progress()) {
       std::this_thread::yield();
+      is_late = std::chrono::steady_clock::now() > end;
+    }
     if (connection_.is_connected()) return;
-    // Throws what the world fails with. NCCL may notice before this rank that another one does.
-    if (connection_.is_aborted() || connection_.has_lost_member()) group_.barrier(what);
+    // Throws what the world fails with. NCCL may notice before this rank that another one does; a
+    // member that has met the others but did not make its call is missing here too.
+    if (is_late || connection_.is_aborted() || connection_.has_lost_member()) group_.barrier(what);
     throw DistributedError(
         str("[", what.op, "] NCCL failed: ", connection_.reason(), "; NCCL_DEBUG=WARN prints more"),
         what.site);
@@ -257,7 +262,10 @@ class Group final : public NcclGroup {
 class Link final : public NcclLink {
  public:
   Link(cuda::RankDevice& device, const ncclUniqueId& id, bool is_sender)
-      : device_(device), stream_(device), connection_(device, 2, is_sender ? 0 : 1, id) {}
+      : device_(device),
+        is_sender_(is_sender),
+        stream_(device),
+        connection_(device, 2, is_sender ? 0 : 1, id) {}
 
   // Ends after the work that uses the communicator; a failure meanwhile still aborts it.
   ~Link() override {
@@ -266,10 +274,14 @@ class Link final : public NcclLink {
     cuda::warn_if_failed(cudaStreamSynchronize(stream_.raw), "cudaStreamSynchronize");
   }
 
+  bool is_refused() override {
+    return !was_connected_ && !is_open() && !connection_.is_connected();
+  }
+
   bool is_idle() override {
-    device_.make_current();
-    if (connection_.is_in_progress() || connection_.is_aborted()) return false;
-    if (connection_.is_connected()) return true;
+    if (is_open()) return false;
+    if (connection_.is_connected()) return was_connected_ = true;
+    if (is_refused() && !is_sender_) return false;
     throw DistributedError(
         str("NCCL failed: ", connection_.reason(), "; NCCL_DEBUG=WARN prints more"));
   }
@@ -292,6 +304,12 @@ class Link final : public NcclLink {
   }
 
  private:
+  // Whether NCCL has not answered yet, or will not.
+  bool is_open() {
+    device_.make_current();
+    return connection_.is_in_progress() || connection_.is_aborted();
+  }
+
   struct Stream {
     cudaStream_t raw = nullptr;
 
@@ -314,8 +332,10 @@ class Link final : public NcclLink {
   }
 
   cuda::RankDevice& device_;
+  const bool is_sender_;
   Stream stream_;  // ends after the connection
   Connection connection_;
+  bool was_connected_ = false;
 };
 
 bool can_connect_all(const std::vector<NcclOffer>& offers) {

@@ -31,8 +31,10 @@ class NcclGroup {
   virtual void exchange(std::span<const std::span<const std::byte>> sends,
                         std::span<const std::span<std::byte>> receives,
                         const Fingerprint& what) = 0;
-  // Reduces in NCCL's order. False: NCCL has no such reduction, and nothing is done.
-  virtual bool all_reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
+  // Whether NCCL reduces elements of this dtype.
+  virtual bool can_reduce(DType dtype) const = 0;
+  // Reduces in NCCL's order. Requires: can_reduce(dtype).
+  virtual void all_reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
                           const Fingerprint& what) = 0;
 
  protected:
@@ -73,8 +75,11 @@ class NcclLink {
   NcclLink(const NcclLink&) = delete;
   NcclLink& operator=(const NcclLink&) = delete;
 
+  // Whether NCCL found that it cannot connect the two, such as two slices of one GPU.
+  virtual bool is_refused() = 0;
   // Whether the two are connected and the last call is queued; false also if the world has failed.
-  // Throws DistributedError if NCCL has failed.
+  // Throws DistributedError if NCCL has failed, but not for a receiver whose connection is refused:
+  // it may receive in another way.
   virtual bool is_idle() = 0;
   // Requires for the following: is_idle(). A message is moved after `ready`.
   virtual void send(const std::byte* data, int64_t bytes, const DevicePoint& ready) = 0;

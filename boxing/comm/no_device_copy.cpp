@@ -21,6 +21,11 @@ DevicePointPtr copy_after(RankContext& /*rank*/, const CopyEnd& /*target*/,
   fail();
 }
 
+DevicePointPtr begin_download(RankContext& /*rank*/, std::byte* /*target*/,
+                              const CopyEnd& /*source*/, int64_t /*bytes*/) {
+  fail();
+}
+
 bool is_reached(const DevicePoint& /*point*/) {
   fail();
 }
@@ -32,6 +37,8 @@ void order_after(const DevicePoint& /*at*/, const DevicePoint& /*point*/) {
 void order_after(RankContext& /*rank*/, const DevicePoint& /*point*/) {
   fail();
 }
+
+void order_after_transfer(RankContext& /*rank*/, const DevicePointPtr& /*end*/) noexcept {}
 
 void run_on_communication_stream(RankContext& /*rank*/, const DevicePoint& /*begin*/,
                                  const std::function<void()>& /*task*/, DevicePointPtr& /*end*/) {

@@ -32,12 +32,14 @@ struct ProcessGroup::Expected {
 };
 
 struct ProcessGroup::PendingSend final : TransferState {
-  // Ensures that the send's buffer is no longer read.
+  // Ensures that the send's buffer is no longer read; on a device, by what comes before later work.
   ~PendingSend() override {
     const auto lock = group->world_.lock();
     std::erase(group->peer(message.peer).deferred, this);
     bulk.reset();
-    if (message.on_device != nullptr) group->devices_.forget(message.peer, *message.on_device);
+    if (message.on_device == nullptr) return;
+    order_after_transfer(group->devices_.context(), message.on_device->end);
+    group->devices_.forget(message.peer, *message.on_device);
   }
 
   bool is_done() const {
@@ -53,12 +55,15 @@ struct ProcessGroup::PendingSend final : TransferState {
 };
 
 struct ProcessGroup::PendingReceive final : TransferState {
-  // Ensures that the receive's buffer is no longer written.
+  // Ensures that the receive's buffer is no longer written; on a device, by what comes before later
+  // work.
   ~PendingReceive() override {
     const auto lock = group->world_.lock();
     std::erase(group->peer(peer).expected, &expected);
     expected.bulk.reset();
-    if (expected.is_on_device()) group->devices_.forget(peer, expected.on_device);
+    if (!expected.is_on_device()) return;
+    order_after_transfer(group->devices_.context(), expected.on_device.end);
+    group->devices_.forget(peer, expected.on_device);
   }
 
   ProcessGroup* group = nullptr;
@@ -113,6 +118,7 @@ ProcessGroup::ProcessGroup(ProcessWorld& world, std::vector<int64_t> ranks, int6
 // later; messages for it are kept.
 ProcessGroup::~ProcessGroup() {
   const auto lock = world_.lock();
+  bulks_.clear();
   ProcessWorld::Early unused;
   for (int64_t member = 0; member < size(); ++member) {
     for (auto* messages : {&peer(member).arrivals, &peer(member).sent}) {
@@ -293,7 +299,14 @@ void ProcessGroup::exchange(std::span<const Part> sends, std::span<const Part> r
     }
     return ranks;
   };
-  if (!bulks_.empty()) world_.wait(is_done, missing, what, num_spins_);
+  if (bulks_.empty()) return;
+  try {
+    world_.wait(is_done, missing, what, num_spins_);
+  } catch (...) {  // nobody may read or write the caller's memory any more
+    const auto lock = world_.lock();
+    bulks_.clear();
+    throw;
+  }
 }
 
 // ---------------------------------------------------------------- messages
@@ -463,8 +476,6 @@ void ProcessGroup::wait(Transfer transfer) {
     world_.wait([&] { return sending->is_done(); },
                 [&] { return std::vector<int64_t>{rank_of(sending->message.peer)}; }, sending->what,
                 num_spins_);
-    const DeviceSend* const sent = sending->message.on_device.get();
-    if (sent != nullptr && sent->end != nullptr) order_after(devices_.context(), *sent->end);
     return;
   }
   auto& receiving = static_cast<PendingReceive&>(*transfer);
@@ -472,8 +483,6 @@ void ProcessGroup::wait(Transfer transfer) {
   world_.wait([&] { return expected.is_done(); },
               [&] { return std::vector<int64_t>{rank_of(receiving.peer)}; }, expected.what,
               num_spins_);
-  if (expected.on_device.end != nullptr)
-    return order_after(devices_.context(), *expected.on_device.end);
   if (!expected.host) return;
   copy_bytes(devices_.context(), expected.on_device.data.data, DeviceType::kCuda,
              expected.host->data(), DeviceType::kCpu, static_cast<size_t>(expected.bytes));

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "boxing/comm/failure_stops.h"
 #include "boxing/comm/shared_segment.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -123,6 +124,7 @@ void ProcessWorld::set_failure(Failure failure) {
   failure_ = std::move(failure);
   has_failed_.store(true, std::memory_order_release);
   if (SharedSegment* segment = transport_->segment()) segment->raise_alarm();
+  run_failure_stops();
 }
 
 bool ProcessWorld::take_messages() {

@@ -37,16 +37,20 @@ using Mailbox = ThreadBoard::Mailbox;
 
 // One side of a message, waiting for the other side.
 struct PendingTransfer final : TransferState {
-  PendingTransfer(Mailbox& where, std::shared_ptr<Message> what, int64_t other_rank)
-      : mailbox(where), message(std::move(what)), peer_rank(other_rank) {}
+  PendingTransfer(RankContext& of, Mailbox& where, std::shared_ptr<Message> what,
+                  int64_t other_rank)
+      : context(of), mailbox(where), message(std::move(what)), peer_rank(other_rank) {}
 
-  // Ensures that this side's buffer is no longer used.
+  // Ensures that this side's buffer is no longer used; on a device, by what comes before later
+  // work.
   ~PendingTransfer() override {
     const std::lock_guard lock(mailbox.mutex);
     std::erase(mailbox.sent, message);
     std::erase(mailbox.expected, message);
+    order_after_transfer(context, message->end);
   }
 
+  RankContext& context;
   Mailbox& mailbox;
   std::shared_ptr<Message> message;
   int64_t peer_rank;
@@ -368,7 +372,7 @@ Transfer ThreadCommunicator::isend(const void* source, int64_t bytes, int64_t pe
       message->is_awaited = !is_buffered;
       mailbox.sent.push_back(message);
       if (is_buffered) return nullptr;
-      return std::make_unique<PendingTransfer>(mailbox, message, rank_of(peer));
+      return std::make_unique<PendingTransfer>(context_, mailbox, message, rank_of(peer));
     }
     check_match(*message, *expected, peer);
     move(*message, *expected);
@@ -377,7 +381,7 @@ Transfer ThreadCommunicator::isend(const void* source, int64_t bytes, int64_t pe
   }
   world_->inbox(rank_of(peer)).notify();
   if (message->end == nullptr) return nullptr;
-  return std::make_unique<PendingTransfer>(mailbox, message, rank_of(peer));
+  return std::make_unique<PendingTransfer>(context_, mailbox, message, rank_of(peer));
 }
 
 Transfer ThreadCommunicator::irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,
@@ -390,7 +394,7 @@ Transfer ThreadCommunicator::irecv(void* target, int64_t bytes, int64_t peer, in
     const std::shared_ptr<Message> sent = take(mailbox.sent, tag);
     if (!sent) {
       mailbox.expected.push_back(message);
-      return std::make_unique<PendingTransfer>(mailbox, message, rank_of(peer));
+      return std::make_unique<PendingTransfer>(context_, mailbox, message, rank_of(peer));
     }
     check_match(*sent, *message, peer);
     is_sender_waiting = sent->is_awaited;
@@ -401,7 +405,7 @@ Transfer ThreadCommunicator::irecv(void* target, int64_t bytes, int64_t peer, in
   }
   if (is_sender_waiting) world_->inbox(rank_of(peer)).notify();
   if (message->end == nullptr) return nullptr;
-  return std::make_unique<PendingTransfer>(mailbox, message, rank_of(peer));
+  return std::make_unique<PendingTransfer>(context_, mailbox, message, rank_of(peer));
 }
 
 void ThreadCommunicator::wait(Transfer transfer) {
@@ -411,7 +415,6 @@ void ThreadCommunicator::wait(Transfer transfer) {
   world_->inbox(rank_of(position()))
       .wait([&] { return message.is_done.load(); },
             [&] { return std::vector<int64_t>{pending.peer_rank}; }, message.what);
-  if (message.end != nullptr) order_after(context_, *message.end);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "boxing/comm/failure_stops.h"
 #include "boxing/comm/process_world.h"
 #include "boxing/ranks/rank_status.h"
 #include "core/error.h"
@@ -73,10 +72,7 @@ void Watchdog::look(Clock::time_point now) {
   if (!world_.attend()) return;  // another thread processes the messages
   const std::optional<Failure> failure = world_.failure();
   if (!failure) return blame_silent_rank(now);
-  if (failed_at_ == Clock::time_point{}) {
-    failed_at_ = now;
-    run_failure_stops();
-  }
+  if (failed_at_ == Clock::time_point{}) failed_at_ = now;
   if (now > failed_at_ + patience_) end_process(*failure);
 }
 

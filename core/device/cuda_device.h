@@ -86,6 +86,15 @@ class RankDevice {
   // The memory of stream().
   DeviceAllocator& allocator() { return here().allocator; }
 
+  // Whether the memory is of one of this device's streams, and of the compute stream.
+  bool owns(const DeviceAllocator* owner) const {
+    return owner == &compute_.allocator || owner == &communication_.allocator;
+  }
+
+  bool is_of_compute_stream(const DeviceAllocator* owner) const {
+    return owner == &compute_.allocator;
+  }
+
   // Queues on stream(), after what the thread has put off. Its pieces are used again, so captured
   // work must not read them.
   PinnedRing& ring() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -24,6 +25,10 @@ namespace flow::cuda {
 // The stream on which the call queues (RankDevice::stream()).
 cudaStream_t stream_of(const KernelContext& ctx);
 
+// Lets launches of a kernel on the current device have this much dynamic shared memory. The limit
+// belongs to the kernel on that device, whoever launches it, so it is never lowered.
+void allow_shared_memory(const void* kernel, size_t bytes);
+
 // Queues kernel(args...) and converts the arguments to the kernel's parameter types. An empty grid
 // launches nothing. Requests dynamic shared memory above 48 KiB if needed.
 template <class... P, class... A>
@@ -32,11 +37,8 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cu
   static_assert(sizeof...(P) == sizeof...(A), "a kernel gets one argument per parameter");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   constexpr size_t kFreeShared = 48 << 10;
-  if (shared_bytes > kFreeShared) {
-    FLOW_CUDA_CALL(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(shared_bytes)));
-  }
+  if (shared_bytes > kFreeShared)
+    allow_shared_memory(reinterpret_cast<const void*>(kernel), shared_bytes);
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
   config.blockDim = block;

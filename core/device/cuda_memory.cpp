@@ -168,10 +168,34 @@ bool is_elsewhere(RankContext& rank, const TensorImpl& tensor) {
   return owner != nullptr && owner->device() != cuda::rank_device(rank).index();
 }
 
+bool is_of_other_rank(RankContext& rank, const TensorImpl& tensor) {
+  if (tensor.meta->device == DeviceType::kCpu || !tensor.storage) return false;
+  const cuda::DeviceAllocator* owner = tensor.storage->device_owner();
+  return owner != nullptr && !cuda::rank_device(rank).owns(owner);
+}
+
+Ref<Storage> taken_over(RankContext& rank, Ref<Storage> memory) {
+  const cuda::DeviceAllocator* owner = memory ? memory->device_owner() : nullptr;
+  if (owner == nullptr) return memory;
+  cuda::RankDevice& device = cuda::rank_device(rank);
+  const cuda::DeviceAllocator& own = device.allocator();
+  if (owner == &own || !device.owns(owner)) return memory;
+  std::byte* const data = memory->data();
+  const size_t bytes = memory->bytes();
+  return Storage::wrap(
+      data, bytes,
+      [memory = std::move(memory), owner, &own](void* /*data*/) {
+        cuda::warn_if_failed(cuda::order_work(own, *owner), "cudaStreamWaitEvent");
+      },
+      &own);
+}
+
+// What a background task is given was ordered when the task began (boxing/comm/background_work.h).
 void OthersMemory::order(const TensorImpl& tensor, const char* op, Site site, Where where) {
   const cuda::DeviceAllocator* owner = tensor.storage->device_owner();
-  const cuda::DeviceAllocator& own = cuda::rank_device(rank_).allocator();
-  if (owner == nullptr || owner == &own) return;
+  cuda::RankDevice& device = cuda::rank_device(rank_);
+  const cuda::DeviceAllocator& own = device.allocator();
+  if (owner == nullptr || owner == &own || device.is_of_compute_stream(owner)) return;
   if (where == Where::kHere && owner->device() != own.device()) {
     throw InvalidArgument(
         str("[", op, "] a tensor is in the memory of device cuda:", owner->device(),

@@ -36,6 +36,14 @@ void copy_bytes(RankContext& rank, void* target, DeviceType target_device, const
 // True for a tensor in the memory of another CUDA device than the rank's.
 bool is_elsewhere(RankContext& rank, const TensorImpl& tensor);
 
+// True for a tensor in the device memory of another rank.
+bool is_of_other_rank(RankContext& rank, const TensorImpl& tensor);
+
+// Memory that was taken on the communication stream, as memory of the calling thread's stream,
+// which waits for it already: later work on the communication stream waits for what uses it when it
+// is freed. Other memory is returned as it is.
+Ref<Storage> taken_over(RankContext& rank, Ref<Storage> memory);
+
 // Device memory of other ranks that a call uses. While an object of this class exists, the rank
 // queues work that uses the memory. This work waits for what the owners have queued before; what
 // they queue later, also with the freed memory, waits for this work.

@@ -268,6 +268,10 @@ class ConvState {
   mutable size_t workspace_ = 0;
 };
 
+// cuDNN takes memory that is aligned to 4 bytes at least, also of 16-bit elements. Views may begin
+// at any element.
+constexpr size_t kAlignment = 16;
+
 void run(const KernelContext& ctx) {
   const auto& state = ctx.state_as<ConvState>();
   const Library& lib = library();
@@ -280,8 +284,8 @@ void run(const KernelContext& ctx) {
                        ctx.rank, ctx.site});
     return;
   }
-  const DenseInput first(ctx, 0);
-  const DenseInput second(ctx, 1);
+  const DenseInput first(ctx, 0, kAlignment);
+  const DenseInput second(ctx, 1, kAlignment);
   const auto workspace = ctx.scratch(bytes + 1);
   const double one_f64 = 1, zero_f64 = 0;
   const float one_f32 = 1, zero_f32 = 0;
@@ -308,7 +312,7 @@ void run(const KernelContext& ctx) {
                                  workspace->data(), bytes, zero, state.y, result),
           "cudnnConvolutionForward");
     if (state.roles.has_bias) {
-      const DenseInput bias(ctx, 2);
+      const DenseInput bias(ctx, 2, kAlignment);
       check(lib.AddTensor(handle, one, state.bias, bias.as<std::byte>(), one, state.y, result),
             "cudnnAddTensor");
     }

@@ -269,15 +269,17 @@ struct GatherElements {
   __device__ void operator()(int64_t i) const { to[i] = from[places(i)]; }
 };
 
-// Input `i` as a contiguous array: the tensor's memory, or a copy that lives as long as this
-// object. Null for an optional input that was not given.
+// Input `i` as a contiguous array that begins at a multiple of `alignment` bytes: the tensor's
+// memory, or a copy that lives as long as this object. Null for an optional input that was not
+// given.
 class DenseInput {
  public:
-  DenseInput(const KernelContext& ctx, int input) {
+  DenseInput(const KernelContext& ctx, int input, size_t alignment = 1) {
     if (!ctx.has_input(input)) return;
     const TensorView& view = ctx.in(input);
     data_ = view.data;
-    if (view.meta->is_contiguous || view.numel() == 0) return;
+    const bool is_aligned = reinterpret_cast<uintptr_t>(data_) % alignment == 0;
+    if ((view.meta->is_contiguous && is_aligned) || view.numel() == 0) return;
     copy_ = ctx.scratch(static_cast<size_t>(view.numel()) * dtype_size(view.meta->dtype));
     data_ = copy_->data();
     dispatch_size(view.meta->dtype, [&]<class T>() {

@@ -269,8 +269,12 @@ class AttentionPlans {
  public:
   const AttentionPlan* find(const KernelContext& ctx, bool is_backward) {
     static const bool uses_atomics = env_int("FLOW_CUDA_DETERMINISTIC", 1) == 0;
-    const auto [entry, is_new] = plans_.try_emplace(key_of(ctx, is_backward));
-    if (!is_new) return entry->second.get();
+    const Key key = key_of(ctx, is_backward);
+    const auto known = plans_.find(key);
+    if (known != plans_.end()) return known->second.get();
+    // A plan that is refused there would leave the call to the fall-back for ever.
+    cuda::refuse_in_capture("cuDNN makes a plan");
+    const auto entry = plans_.emplace(key, nullptr).first;
     try {
       entry->second = std::make_unique<AttentionPlan>(is_backward ? plan_backward(ctx, uses_atomics)
                                                                   : plan_forward(ctx));

@@ -302,7 +302,8 @@ constexpr int kSumLines = 32;
 // target[column] = the sum of sums[group * size + column] over groups. A block handles kSumColumns
 // columns; each of its lines adds up every kSumLines-th group.
 template <class T>
-__global__ void add_groups(const Wide<T>* sums, T* target, int64_t groups, int64_t size) {
+__global__ void __launch_bounds__(kSumColumns* kSumLines)
+    add_groups(const Wide<T>* sums, T* target, int64_t groups, int64_t size) {
   __shared__ Wide<T> parts[kSumLines][kSumColumns];
   const int64_t column = static_cast<int64_t>(blockIdx.x) * kSumColumns + threadIdx.x;
   Wide<T> total = 0;

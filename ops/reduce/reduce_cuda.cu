@@ -243,8 +243,9 @@ constexpr int kLines = 32;
 // Joins the pieces of results. A block has kLines lines of threads, one thread for each of 32
 // neighbouring results.
 template <class Gather>
-__global__ void join_lines(DeviceReduction state, const typename Gather::Gathered* partial,
-                           typename Gather::Result* y) {
+__global__ void __launch_bounds__(kLines * 32)
+    join_lines(DeviceReduction state, const typename Gather::Gathered* partial,
+               typename Gather::Result* y) {
   __shared__ typename Gather::Gathered parts[kLines][32];
   for (int64_t first = int64_t{blockIdx.x} * 32; first < state.kept_numel;
        first += int64_t{gridDim.x} * 32) {

@@ -220,6 +220,11 @@ void prepare(cublasLtHandle_t handle, const DeviceGemm& gemm, const DeviceGemmDa
   check_cublas(library().preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                         &kGemmWorkspaceBytes, sizeof(kGemmWorkspaceBytes)),
                "cublasLtMatmulPreferenceSetAttribute");
+  // Parts of k are not summed in the 16 bits of the result.
+  const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  check_cublas(library().preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                        &schemes, sizeof(schemes)),
+               "cublasLtMatmulPreferenceSetAttribute");
   for (const auto attribute :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {

@@ -16,6 +16,7 @@
 #include "core/device/cuda.h"
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
+#include "core/device/device_memory.h"
 #include "core/error.h"
 #include "nn/flow.h"
 #include "tests/cuda/cuda_fixture.h"
@@ -40,13 +41,13 @@ void run_compute_stream() {
   FLOW_CUDA_CALL(cudaStreamSynchronize(device().compute_stream()));
 }
 
-// Work on the communication stream; what is queued there later runs after it.
+// Work on a stream, by default the communication stream; what is queued there later runs after it.
 class Marked {
  public:
-  Marked() {
-    device();
-    FLOW_CUDA_CALL(
-        cuda_emulator::enqueue(device().communication_stream(), [this] { has_run_ = true; }));
+  Marked() : Marked(device().communication_stream()) {}
+
+  explicit Marked(cudaStream_t stream) {
+    FLOW_CUDA_CALL(cuda_emulator::enqueue(stream, [this] { has_run_ = true; }));
   }
 
   ~Marked() { cuda::synchronize(); }
@@ -178,6 +179,46 @@ TEST_F(CudaBackground, FailsWhereItIsAwaited) {
                               [] { throw InvalidArgument("of the task"); });
   EXPECT_THROW(work.wait(), InvalidArgument);
   work.wait();
+}
+
+// Ops on a result wait for no later transfer, and later transfers do not write its memory too
+// early.
+TEST_F(CudaBackground, ResultsBecomeMemoryOfTheRank) {
+  run_pair([] {
+    const Tensor x = ones({300}, {.device = "cuda"});
+    Tensor sum = comm::all_reduce_async(x).wait();
+    cuda::synchronize();
+    comm::barrier();
+    EXPECT_FALSE(is_of_other_rank(*thread_state().context, sum.impl()));
+
+    const Marked later_transfer;
+    const Tensor twice = sum * 2;
+    run_compute_stream();
+    EXPECT_FALSE(later_transfer.has_run()) << "an op waits for a later transfer";
+
+    const Marked last_use(device().compute_stream());
+    sum = {};
+    FLOW_CUDA_CALL(cudaStreamSynchronize(device().communication_stream()));
+    EXPECT_TRUE(last_use.has_run()) << "its memory may be written before its last use";
+    EXPECT_EQ(values(twice), std::vector<float>(300, 4));
+  });
+}
+
+// The tensors of a task are ordered before it, once.
+TEST_F(CudaBackground, TasksDoNotHoldUpTheRank) {
+  run_pair([] {
+    const Tensor x = ones({4, 3}, {.device = "cuda"}).t();  // the task makes it contiguous
+    comm::broadcast_async(x, 0).wait();
+    cuda::synchronize();
+    comm::barrier();
+    const Marked earlier_transfer;
+    comm::TensorWork work = comm::broadcast_async(x, 0);
+    boxing::drain_comm_thread(*thread_state().context);
+    run_compute_stream();
+    EXPECT_FALSE(earlier_transfer.has_run()) << "the rank waits for a transfer that nobody needs";
+    comm::barrier();  // the other rank's result needs this rank's communication stream
+    EXPECT_EQ(values(work.wait()), std::vector<float>(12, 1));
+  });
 }
 
 TEST_F(CudaBackground, TakesMemoryOfItsStream) {

@@ -179,13 +179,16 @@ class Cublaslt : public testing::Test {
               CUBLAS_STATUS_SUCCESS);
   }
 
-  // The algorithms for pointers of this alignment.
-  std::vector<cublasLtMatmulHeuristicResult_t> search(uint32_t alignment = 16,
-                                                      uint64_t workspace = kWorkspace) {
+  // The algorithms for pointers of this alignment, which add parts of k in these ways.
+  std::vector<cublasLtMatmulHeuristicResult_t> search(
+      uint32_t alignment = 16, uint64_t workspace = kWorkspace,
+      uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) {
     cublasLtMatmulPreference_t preference = nullptr;
     cublasLtMatmulPreferenceCreate(&preference);
     cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                          &workspace, sizeof(workspace));
+    cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                         &schemes, sizeof(schemes));
     for (const auto attribute :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
@@ -372,6 +375,9 @@ TEST_F(Cublaslt, ProposesWhatFitsTheAlignmentAndTheWorkspace) {
   EXPECT_EQ(search(16, 0).size(), 2U);
   for (const auto& result : search(16, 0))
     EXPECT_EQ(result.workspaceSize, 0U);
+  // flow asks for none that may round sums to 16 bits.
+  EXPECT_EQ(search(16, kWorkspace, CUBLASLT_REDUCTION_SCHEME_MASK).size(), 6U);
+  EXPECT_EQ(search(16, kWorkspace, CUBLASLT_REDUCTION_SCHEME_NONE).size(), 2U);
 }
 
 TEST_F(Cublaslt, HasNoAlgorithmForOtherTypesOfSums) {
@@ -487,6 +493,36 @@ TEST_F(CudaConvolutions, AndTheirGradientsComeFromCudnn) {
           << dtype << ", result " << i;
     }
   }
+}
+
+// cuDNN takes no memory that begins at an odd 16-bit element.
+TEST_F(CudaConvolutions, TakeViewsThatBeginAtAnyElement) {
+  const auto shifted = [](const Tensor& x) {
+    return cat({zeros({1}, {.dtype = bfloat16}), x.flatten()}, 0)
+        .to("cuda")
+        .narrow(0, 1, x.numel());
+  };
+  const Tensor x = cast(randn({2, 3, 5, 5}), bfloat16), w = cast(randn({4, 3, 3, 3}), bfloat16);
+  const Tensor bias = cast(randn({4}), bfloat16), dy = cast(randn({2, 4, 3, 3}), bfloat16);
+  const auto parts = [](const std::array<Tensor, 4>& in) {
+    const Tensor leaves[] = {in[0].detach().requires_grad_(), in[1].detach().requires_grad_(),
+                             in[2].detach().requires_grad_()};
+    const Tensor y = conv2d(leaves[0], leaves[1], leaves[2]);
+    std::vector<Tensor> all =
+        grad({y}, {leaves[0], leaves[1], leaves[2]}, {.grad_outputs = {in[3]}});
+    all.push_back(y.detach());
+    return all;
+  };
+  const LibraryCalls before = library_calls();
+
+  const auto actual = parts({shifted(x).view({2, 3, 5, 5}), shifted(w).view({4, 3, 3, 3}),
+                             shifted(bias), shifted(dy).view({2, 4, 3, 3})});
+
+  EXPECT_EQ(library_calls().convolutions - before.convolutions, 3);
+  EXPECT_EQ(library_calls().mistakes, before.mistakes);
+  const auto expected = parts({x.to("cuda"), w.to("cuda"), bias.to("cuda"), dy.to("cuda")});
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(actual[i].to("cpu").equal(expected[i].to("cpu"))) << "result " << i;
 }
 
 // Calls of cuDNN for a convolution of (1, 2, 5, 5) with a filter of (3, 2, 3, 3).

@@ -75,6 +75,15 @@ TEST(CudaProcesses, SendMessagesWithoutNccl) {
   expect_lines(run_ranks_of("messages", {"CUDA_EMULATOR_MISSING=libnccl"}), "same, without NCCL");
 }
 
+// As between slices of one GPU.
+TEST(CudaProcesses, SendMessagesThroughHostMemoryWhereNcclCannotConnect) {
+  for (const std::string name : {"messages", "collectives"}) {
+    SCOPED_TRACE(name);
+    expect_lines(run_ranks_of(name, {"CUDA_EMULATOR_MISSING=", "CUDA_EMULATOR_CONNECT=0"}),
+                 "same, without NCCL");
+  }
+}
+
 TEST(CudaProcesses, OfOneDeviceSendMessagesByPointers) {
   for (const std::string name : {"messages_one_device", "messages_by_pointers"}) {
     SCOPED_TRACE(name);

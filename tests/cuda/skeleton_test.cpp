@@ -90,6 +90,46 @@ TEST_F(CudaSkeleton, TrainsGloballyAsOnOneRank) {
   });
 }
 
+// Initial states, orders and masks are made where the input is.
+TEST_F(CudaSkeleton, RecurrentLayersRunAsOnTheCpu) {
+  manual_seed(5);
+  nn::LSTM lstm(3, 4);
+  nn::GRUCell cell(3, 4);
+  const Tensor x = randn({5, 2, 3}), lengths = tensor({3, 5});
+  const auto run = [&](const Tensor& in) {
+    const auto packed =
+        nn::utils::rnn::pack_padded_sequence(in, lengths, {.enforce_sorted = false});
+    return std::vector<Tensor>{lstm(in).output.to("cpu"), cell(in.select(0, 0)).to("cpu"),
+                               nn::utils::rnn::pad_packed_sequence(packed).output.to("cpu")};
+  };
+  const std::vector<Tensor> expected = run(x);
+  lstm.to("cuda");
+  cell.to("cuda");
+  const std::vector<Tensor> actual = run(x.to("cuda"));
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(allclose(actual[i], expected[i], {.rtol = 1e-4, .atol = 1e-5})) << i;
+}
+
+TEST_F(CudaSkeleton, OptimizersLoadStatesFromTheHost) {
+  nn::Linear layer(3, 2);
+  const Tensor x = randn({4, 3});
+  optim::AdamW before(layer.parameters());
+  layer(x).sum().backward();
+  before.step();
+  nn::StateDict state;
+  for (const auto& [name, tensor] : before.state_dict())
+    state.emplace(name, tensor.clone());
+
+  layer.to("cuda");  // with its gradients
+  EXPECT_EQ(layer.weight.grad().device(), DeviceType::kCuda);
+  optim::AdamW optimizer(layer.parameters());
+  optimizer.load_state_dict(state);
+  layer(x.to("cuda")).sum().backward();
+  optimizer.step();
+
+  EXPECT_TRUE(layer.weight.to("cpu").isfinite().all().item<bool>());
+}
+
 }  // namespace
 
 }  // namespace flow

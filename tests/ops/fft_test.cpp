@@ -177,8 +177,9 @@ TEST(Fft, ErrorsSayWhatIsWrong) {
               fft::fft(zeros({3, 2}), {.norm = "both"});
             }).find("norm is \"both\""),
             std::string::npos);
-  EXPECT_NE(message_of([] { fft::rfft(zeros({3}, {.dtype = float16})); }).find("float32 or float64"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of([] { fft::rfft(zeros({3}, {.dtype = float16})); }).find("float32 or float64"),
+      std::string::npos);
   EXPECT_NE(message_of([] {
               fft::fftn(zeros({3, 4, 2}), {.dim = Ints{0, 0}});
             }).find("twice"),

@@ -102,6 +102,10 @@ std::vector<std::string> environment_of(const Options& options, const std::strin
   set_unless_given("FLOW_NUM_THREADS", std::to_string(threads));
   set_unless_given("OMP_NUM_THREADS", std::to_string(threads));
   if (options.ranks > cores) set_unless_given("OMP_WAIT_POLICY", "passive");
+  // Streams that share a queue of the device wait for each other. A rank of a pipeline has more
+  // streams than the 8 queues that CUDA gives it by default.
+  if (std::getenv("CUDA_DEVICE_MAX_CONNECTIONS") == nullptr)
+    environment.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS=32");
   if (options.are_threads) {
     environment.push_back("FLOW_RANKS=threads:" + std::to_string(options.ranks));
   }

@@ -49,6 +49,7 @@ struct EmulatedMatrixLayout : LibraryObject {
 struct EmulatedPreference : LibraryObject {
   uint32_t search_mode = 0;
   uint64_t workspace_bytes = 0;
+  uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_MASK;
   std::array<uint32_t, 4> alignment{256, 256, 256, 256};  // of a, b, c, d
 };
 
@@ -58,13 +59,25 @@ constexpr uint32_t kKeepsAux = 128;  // the bit of epilogues with an aux
 constexpr uint32_t kSumsOperand = CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB;
 constexpr uint64_t kAlgorithmMark = 0x656d756c61746564;
 
-// What an algorithm needs of every matrix, and whether it keeps sums in the workspace.
+// What an algorithm needs of every matrix, whether it keeps sums in the workspace, and how it adds
+// up parts of k. flow must not take the first two, which may round sums to 16 bits.
 struct Algorithm {
   uint32_t alignment;
   bool uses_workspace;
+  cublasLtReductionScheme_t scheme;
 };
 
-constexpr std::array<Algorithm, 4> kAlgorithms{{{16, true}, {16, false}, {4, true}, {1, false}}};
+constexpr std::array<Algorithm, 6> kAlgorithms{{{16, true, CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE},
+                                                {1, false, CUBLASLT_REDUCTION_SCHEME_INPLACE},
+                                                {16, true, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE},
+                                                {16, false, CUBLASLT_REDUCTION_SCHEME_NONE},
+                                                {4, true, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE},
+                                                {1, false, CUBLASLT_REDUCTION_SCHEME_NONE}}};
+
+bool rounds_sums(uint64_t scheme) {
+  return scheme == CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE ||
+         scheme == CUBLASLT_REDUCTION_SCHEME_INPLACE;
+}
 
 cublasStatus_t wrong(const char* call, const std::string& text) {
   report_mistake(str(call, ": ", text));
@@ -341,6 +354,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
       return set(kCall, preference->search_mode, value, bytes);
     case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
       return set(kCall, preference->workspace_bytes, value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+      return set(kCall, preference->schemes, value, bytes);
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
       return set(kCall, preference->alignment[0], value, bytes);
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
@@ -374,11 +389,12 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   for (const Algorithm& algorithm : kAlgorithms) {
     const size_t bytes = workspace_of(algorithm, *product);
     if (algorithm.alignment > alignment || bytes > preference->workspace_bytes) continue;
+    if ((algorithm.scheme & ~preference->schemes) != 0) continue;
     if (*found == requested) break;
     cublasLtMatmulHeuristicResult_t& result = results[*found];
     result = {};
     result.algo = {{kAlgorithmMark, signature(*desc, *product), static_cast<uint64_t>(*found),
-                    algorithm.alignment, bytes}};
+                    algorithm.alignment, bytes, static_cast<uint64_t>(algorithm.scheme)}};
     result.workspaceSize = bytes;
     result.state = CUBLAS_STATUS_SUCCESS;
     result.wavesCount = 1;
@@ -403,10 +419,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
   if (algorithm == nullptr || algorithm->data[0] != kAlgorithmMark) {
     return wrong(kCall, "the algorithm is none that a search has proposed");
   }
-  const auto [mark, proposed_for, position, alignment, needed, r0, r1, r2] = algorithm->data;
+  const auto [mark, proposed_for, position, alignment, needed, scheme, r0, r1] = algorithm->data;
   if (proposed_for != signature(*desc, *product)) {
     return wrong(kCall, "the algorithm was proposed for another product");
   }
+  if (rounds_sums(scheme)) return wrong(kCall, "the algorithm may round sums to 16 bits");
   product->a_data = a;
   product->b_data = b;
   product->c_data = c;

@@ -276,9 +276,10 @@ cudnnStatus_t search(const char* call, cudnnHandle_t handle, const EmulatedTenso
   return CUDNN_STATUS_SUCCESS;
 }
 
+// Also 16-bit elements are aligned to 4 bytes.
 bool holds(const void* data, int64_t elements, cudnnDataType_t type) {
   const size_t size = cuda_emulator::size_of(type);
-  return reinterpret_cast<uintptr_t>(data) % size == 0 &&
+  return reinterpret_cast<uintptr_t>(data) % std::max<size_t>(size, 4) == 0 &&
          cuda_emulator::is_allocated(data, static_cast<size_t>(elements) * size);
 }
 

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -49,6 +50,8 @@ struct Mark {
   cudaStream_t stream = nullptr;
   bool is_reached = false;
   std::chrono::steady_clock::time_point time;
+  // The first time that somebody asked whether it is reached.
+  std::optional<std::chrono::steady_clock::time_point> asked = {};
 };
 
 // The recordings of an event that processes share: how many were made, and reached.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -206,6 +207,12 @@ std::string name_of_presence(int rank, int reader) {
   return str("rank", rank, "-for-", reader);
 }
 
+// As for two slices of one GPU, which NCCL takes for one device.
+bool refuses_connections() {
+  const char* const can_connect = std::getenv("CUDA_EMULATOR_CONNECT");
+  return can_connect != nullptr && *can_connect == '0';
+}
+
 // Learns of the other ranks; of two with one device, too.
 ncclResult_t connect(EmulatedNccl& comm) {
   std::set<int> devices;
@@ -221,6 +228,7 @@ ncclResult_t connect(EmulatedNccl& comm) {
     processes.insert(rank.process);
   }
   if (static_cast<int>(devices.size()) < comm.clique->size) return ncclInvalidUsage;
+  if (refuses_connections()) return ncclInvalidUsage;
   comm.is_of_processes = processes.size() > 1;
   comm.is_connected = true;
   return ncclSuccess;

@@ -21,6 +21,8 @@ namespace cuda_emulator {
 namespace {
 
 constexpr size_t kLongest = 256;
+// After this time work has run by itself, where somebody asks for it or another process needs it.
+constexpr std::chrono::milliseconds kTimeOfWork(3);
 
 std::atomic<int64_t> launches = 0;
 std::atomic<int64_t> queued = 0;
@@ -94,7 +96,7 @@ void keep_advancing_shown() {
   static const bool runs = [] {
     std::thread([] {
       for (;;) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        std::this_thread::sleep_for(kTimeOfWork);
         const std::lock_guard lock(device_mutex());
         advance_shown();
       }
@@ -290,7 +292,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::lock_guard lock(cuda_emulator::device_mutex());
   if (const cudaError_t refused = refuse_captured(event); refused != cudaSuccess) return refused;
-  return event->mark == nullptr || event->mark->is_reached ? cudaSuccess : cudaErrorNotReady;
+  if (event->mark == nullptr || event->mark->is_reached) return cudaSuccess;
+  const auto now = std::chrono::steady_clock::now();
+  if (!event->mark->asked) event->mark->asked = now;
+  if (now < *event->mark->asked + cuda_emulator::kTimeOfWork) return cudaErrorNotReady;
+  run_to(event->mark);
+  return cuda_emulator::take_failure();
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

@@ -53,7 +53,7 @@ Tensor SavedTensor::unpack(const Node& owner, const char* kind, int position, No
     TensorImpl& impl = tensor.impl();
     impl.requires_grad = true;
     impl.grad_fn = Ref<GradNode>(history);
-    impl.output_index = static_cast<uint32_t>(index);
+    impl.output_index = index;
   }
   return tensor;
 }

@@ -60,7 +60,7 @@ void set_history(TensorImpl& impl, const Ref<Node>& node, uint32_t index) {
     slot->retained_node = node.get();
   }
   impl.requires_grad = true;
-  impl.output_index = static_cast<uint32_t>(index);
+  impl.output_index = index;
   impl.grad_fn = node;
 }
 

@@ -20,8 +20,7 @@ void check_sample(const char* dataset, int64_t i, int64_t size, Site site) {
 
 Tensor rows(const Tensor& x, const std::vector<int64_t>& indices, Site site) {
   const SiteScope scope(site);
-  return index_select(
-      x, 0, tensor(indices, {static_cast<int64_t>(indices.size())}, ops::whole_like(x, int64)));
+  return index_select(x, 0, tensor(indices, ops::whole_like(x, int64)));
 }
 
 std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& lengths, Site site) {

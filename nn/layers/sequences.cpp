@@ -77,7 +77,7 @@ Tensor lengths_of(const std::vector<int64_t>& values) {
 
 // Where x is, and whole on all its ranks.
 Tensor indices_for(const Tensor& x, const std::vector<int64_t>& values) {
-  return tensor(values, {static_cast<int64_t>(values.size())}, ops::whole_like(x, int64));
+  return tensor(values, ops::whole_like(x, int64));
 }
 
 }  // namespace

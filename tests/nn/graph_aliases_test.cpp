@@ -9,7 +9,7 @@
 namespace flow {
 namespace {
 
-// The step compiled with all passes and with exact ones only, run twice each, beside the eager one.
+// Two runs of the graph, with all passes and with the exact ones only, equal the eager step.
 template <class Graph, class... Args>
 void expect_eager(const Args&... args) {
   struct WithPasses : Graph {

@@ -13,7 +13,8 @@ import time
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# The tests that may be skipped, with reasons, and how many test cases must pass in selections of tests.
+# The tests that may be skipped, with reasons, the suites that run on one thread, and how many test cases must
+# pass in selections of tests.
 EXPECTED = json.loads((ROOT / "tests/expected.json").read_text())
 OPTIONS = ["MPI", "GLOG", "ONEDNN", "OPENBLAS", "KISSFFT"]
 JOBS = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count())
@@ -169,7 +170,8 @@ def units():
         yield from shards("fuzz", "release", 4, ["-L", "^fuzz$"])
     yield from shards("asan", "asan", 2, unit, "tests_unit")
     yield "asan kernels", kernels_under_asan
-    yield from shards("tsan", "tsan", 4, unit, "tests_unit")
+    one_thread = "^(" + "|".join(EXPECTED["one_thread"]) + ")$"
+    yield from shards("tsan", "tsan", 4, [*unit, "-E", one_thread], "tests_unit")
     yield "cuda-emulated", lambda totals: build_and_test(
         totals, "cuda-emulated", ["-L", "^cuda$"], target="tests_cuda")
     yield command("nvcc", ["tools/compile_cuda", "--all"])

@@ -36,6 +36,8 @@ struct ContractResults : ContractTest {};
 
 struct ContractKernels : ContractTest {};
 
+struct ContractThreads : ContractTest {};
+
 struct ContractGradients : ContractTest {};
 
 struct ContractTraces : ContractTest {};
@@ -49,6 +51,7 @@ struct ContractInPlace : ContractTest {};
 INSTANTIATE_TEST_SUITE_P(Op, ContractFacets, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractResults, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractKernels, ::testing::ValuesIn(op_names()), op_name);
+INSTANTIATE_TEST_SUITE_P(Op, ContractThreads, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractGradients, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractTraces, ::testing::ValuesIn(op_names()), op_name);
 INSTANTIATE_TEST_SUITE_P(Op, ContractStrides, ::testing::ValuesIn(op_names()), op_name);
@@ -287,7 +290,7 @@ std::vector<const OpSample*> by_falling_size(std::vector<const OpSample*> sample
   return samples;
 }
 
-TEST_P(ContractKernels, GiveTheSameBitsOnAnyNumberOfThreads) {
+TEST_P(ContractThreads, ChangeNoBit) {
   RankContext one_thread({}, 1);
   RankContext three_threads({}, 3);
   ReachedKernels reached(op());

@@ -52,6 +52,7 @@ void read_values(const Tensor& tensor, DType dtype, void* target, const char* me
                               "; use to_vector() or reduce it first"),
                           site);
   }
+  if (thread_state().trace != nullptr) throw_traced(method, tensor, site);
   const NoGradGuard no_grad;
   Tensor local = tensor.full(site);
   if (local.numel() == 0) return;

@@ -38,7 +38,9 @@ void check_data_type(const Tensor& tensor, DType wanted) {
     throw InvalidArgument(str("[data] the tensor holds ", tensor.dtype(), "; asked for ", wanted,
                               "; use the matching C++ type or cast first"));
   }
-  if (tensor.impl().trace != nullptr) throw_traced("data", tensor, Site::none());
+  if (tensor.impl().trace != nullptr || thread_state().trace != nullptr) {
+    throw_traced("data", tensor, Site::none());
+  }
   if (has_view_links() && is_outdated_view(tensor)) {
     throw InvalidArgument(
         str("[data] the tensor ", tensor.meta(),

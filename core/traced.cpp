@@ -26,6 +26,12 @@ void throw_traced(const char* op, const Tensor& tensor, Site site) {
   if (!where.is_known() || where.is_inside_library()) where = made_at;
   const std::string made =
       made_at.is_known() ? str(", made at ", made_at.file(), ":", made_at.line(), ",") : "";
+  if (tensor.impl().trace == nullptr) {
+    throw InvalidArgument(str("[", op, "] the values of ", tensor.meta(), " from outside are read ",
+                              "while a graph is traced, and its plan would keep them; read them ",
+                              "before, or compute with ops instead"),
+                          where);
+  }
   if (thread_state().trace != nullptr) {
     throw InvalidArgument(str("[", op, "] the values of ", tensor.meta(), made,
                               " are not known while a graph is traced; return the tensor from the "

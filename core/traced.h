@@ -18,8 +18,9 @@ struct SitedTraceSlot : TraceSlot {
 // trace runs, an alias of an outside tensor stands for whatever memory that tensor has at each run.
 Tensor alias_of(const Tensor& tensor);
 
-// Throws InvalidArgument because a call needs the memory of a traced tensor. The error has the
-// given line, or the one that made the tensor if that is not known.
+// Throws InvalidArgument because a call needs the memory of a traced tensor, or during a trace that
+// of an outside tensor. The error has the given line, or the one that made the tensor if that is
+// not known.
 [[noreturn]] void throw_traced(const char* op, const Tensor& tensor, Site site);
 
 }  // namespace flow

@@ -396,11 +396,9 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
     verifier->check(outputs, config_.passes_ == graph::PassSet::kExact &&
                                  !state.batching.is_needed(state.plan->graph()));
   }
-  if (is_timed) {
-    timeline->end_run(*state.plan, [&] { return state.timeline_frame(); });
-  }
   if (state.scaler) {
     for (size_t i = 0; i < optimizers_.size(); ++i) {
+      if (!state.steps[i].updates()) continue;
       const int64_t guard = state.guards[i];
       const bool is_finite = guard < 0 || outputs[static_cast<size_t>(guard)].item<bool>();
       if (!is_finite) state.steps[i].take_back();
@@ -409,9 +407,12 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
     state.scaler->end_run();
     outputs.erase(outputs.begin(), outputs.begin() + static_cast<ptrdiff_t>(state.num_guards));
   }
-  for (const OptimizerEntry& entry : optimizers_) {
-    if (entry.options.lr_scheduler != nullptr) entry.options.lr_scheduler->step();
+  for (size_t i = 0; i < optimizers_.size(); ++i) {
+    optim::lr_scheduler::LRScheduler* schedule = optimizers_[i].options.lr_scheduler;
+    if (schedule != nullptr && state.steps[i].updates()) schedule->step();
   }
+  // Last, because the rank that writes may throw after a step that all ranks count.
+  if (is_timed) timeline->end_run(*state.plan, [&] { return state.timeline_frame(); });
   return outputs;
 }
 

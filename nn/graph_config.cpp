@@ -11,24 +11,37 @@
 
 namespace flow::nn {
 
+namespace {
+
+// Whether set_grad_scaler() gave the scaler; the program owns it.
+bool is_of_program(const std::shared_ptr<optim::GradScaler>& scaler) {
+  return scaler != nullptr && scaler.use_count() == 0;
+}
+
+}  // namespace
+
 GraphConfig& GraphConfig::enable_amp(DType dtype, Site site) {
   const SiteScope scope(site);
-  if (dtype == float16) return enable_amp(dtype, optim::GradScalerOptions{});
-  if (dtype != bfloat16) {
+  if (dtype != bfloat16 && dtype != float16) {
     throw Unsupported(
         str("[graph] mixed precision supports bfloat16 and float16; received ", dtype));
   }
   amp_ = dtype;
-  scaler_ = nullptr;
+  if (is_of_program(scaler_)) return *this;
+  scaler_ = dtype == float16 ? std::make_shared<optim::GradScaler>() : nullptr;
   return *this;
 }
 
 GraphConfig& GraphConfig::enable_amp(DType dtype, const optim::GradScalerOptions& scaling,
                                      Site site) {
   const SiteScope scope(site);
+  if (is_of_program(scaler_)) {
+    throw InvalidArgument(
+        "[graph] enable_amp() got options of a scaler although set_grad_scaler() gave one; leave "
+        "one of the two out");
+  }
   auto scaler = std::make_shared<optim::GradScaler>(scaling);
-  if (dtype != float16) enable_amp(dtype);
-  amp_ = dtype;
+  enable_amp(dtype);
   scaler_ = std::move(scaler);
   return *this;
 }

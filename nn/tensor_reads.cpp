@@ -11,11 +11,6 @@ namespace flow::nn {
 
 namespace {
 
-int64_t last_hook_of(const Tensor& tensor) {
-  const autograd::TensorAutograd* slot = autograd::find_autograd(tensor.impl());
-  return slot == nullptr || slot->hooks.empty() ? -1 : slot->hooks.back().id;
-}
-
 // A tensor handle is one pointer.
 const TensorImpl* impl_at(const std::byte* member) {
   const TensorImpl* impl = nullptr;
@@ -33,7 +28,7 @@ TensorReads::TensorReads(const std::vector<graph::CapturedHandle>& handles,
     const bool is_first = reads_.empty() || handles[first].capture != handle.capture;
     if (is_first) first = reads_.size();
     reads_.push_back(
-        {handle.tensor, handle.tensor.impl().tracks_grad(), last_hook_of(handle.tensor), first});
+        {handle.tensor, handle.tensor.impl().tracks_grad(), hooks_of(handle.tensor), first});
     impls.insert(&handle.tensor.impl());
   }
   static_assert(sizeof(Tensor) == sizeof(TensorImpl*));
@@ -42,6 +37,12 @@ TensorReads::TensorReads(const std::vector<graph::CapturedHandle>& handles,
     if (impls.contains(impl)) members_.push_back({&members[i], impl});
   }
   num_memories_ = num_memories();
+}
+
+TensorReads::Hooks TensorReads::hooks_of(const Tensor& tensor) {
+  const autograd::TensorAutograd* slot = autograd::find_autograd(tensor.impl());
+  if (slot == nullptr || slot->hooks.empty()) return {0, -1};
+  return {slot->hooks.size(), slot->hooks.back().id};
 }
 
 TensorReads::Place TensorReads::place_of(const Tensor& tensor) {
@@ -78,7 +79,7 @@ bool TensorReads::fits() const {
          std::all_of(reads_.begin(), reads_.end(),
                      [](const Read& read) {
                        return read.tensor.impl().tracks_grad() == read.tracks_grad &&
-                              last_hook_of(read.tensor) == read.last_hook;
+                              hooks_of(read.tensor) == read.hooks;
                      }) &&
          share_as_traced();
 }

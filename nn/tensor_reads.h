@@ -24,11 +24,19 @@ class TensorReads {
   bool fits() const;
 
  private:
+  // The hooks of a tensor: their ids ascend, so every change alters one of the two.
+  struct Hooks {
+    size_t number;
+    int64_t last;  // the id of the last one; -1: there is none
+
+    bool operator==(const Hooks& other) const = default;
+  };
+
   struct Read {
     Tensor tensor;
     bool tracks_grad;
-    int64_t last_hook;  // the number of the tensor's last hook; -1: it has none
-    size_t first;       // the index of the first read of the same capture
+    Hooks hooks;
+    size_t first;  // the index of the first read of the same capture
   };
 
   // A tensor among the members.
@@ -40,6 +48,7 @@ class TensorReads {
   // Where the elements of a tensor begin.
   using Place = std::pair<const Storage*, int64_t>;
 
+  static Hooks hooks_of(const Tensor& tensor);
   static Place place_of(const Tensor& tensor);
   size_t num_memories() const;
   bool share_as_traced() const;

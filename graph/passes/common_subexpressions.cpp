@@ -1,8 +1,12 @@
 #include "graph/passes/common_subexpressions.h"
 
+#include <algorithm>
+#include <bit>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/hash.h"
+#include "graph/ir/memory_roots.h"
 #include "graph/passes/value_map.h"
 
 namespace flow::graph {
@@ -33,17 +37,32 @@ bool computes_the_same(const Graph& graph, const Node& a, const Node& b) {
          same_outputs(graph, a, b);
 }
 
+// The values whose memory a node writes in place, through a view or not.
+std::unordered_set<ValueId> written_roots(const Graph& graph) {
+  const IdMap<ValueId, ValueId> root = memory_roots(graph);
+  std::unordered_set<ValueId> written;
+  for (const Node& node : graph.nodes) {
+    for (uint32_t left = node.op->mutates; left != 0; left &= left - 1)
+      written.insert(root[node.inputs[static_cast<size_t>(std::countr_zero(left))]]);
+  }
+  return written;
+}
+
 }  // namespace
 
 int64_t merge_common_subexpressions(Graph& graph) {
   ValueMap map(graph);
+  const std::unordered_set<ValueId> written = written_roots(graph);
   std::unordered_multimap<size_t, size_t> seen;  // nodes by hash
   int64_t merged = 0;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     Node& node = graph.nodes[i];
     map.apply_to_inputs(node);
-    // A value that is written in place must not be shared.
-    if (node.op->mutates != 0 || node.op->has_effect || node.is_transient) continue;
+    // A value that is written in place must not be shared: the node that writes it may have another
+    // input that computes the same.
+    const bool is_written = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                        [&](ValueId id) { return written.contains(id); });
+    if (node.op->mutates != 0 || is_written || node.op->has_effect || node.is_transient) continue;
     const size_t hash = hash_of(node);
     const auto [begin, end] = seen.equal_range(hash);
     bool is_new = true;

@@ -35,7 +35,8 @@ class BatchNormState : public FeatureNormState {
   Tensor normalize(const char* layer, const Tensor& x, bool has_dims, bool is_training) const;
 
  private:
-  int64_t num_features_;
+  void average_in(const Tensor& mean, const Tensor& var) const;
+
   BatchNormOptions options_;
 };
 

@@ -24,8 +24,12 @@ class FeatureNormState {
   };
 
   FeatureNormState(const char* layer, int64_t num_features, Parts parts, Site site);
+  // Any size fits a layer without parameters and statistics.
+  bool fits(int64_t num_channels) const;
   // See ModuleBase::set_extra_repr.
-  std::string option_text(int64_t num_features, double eps, std::optional<double> momentum) const;
+  std::string option_text(double eps, std::optional<double> momentum) const;
+
+  int64_t num_features_;
 };
 
 // Registers the tensors of `State`, which derives from FeatureNormState and is constructed from
@@ -41,7 +45,7 @@ class FeatureNorm : public Module<Derived>, public State {
     this->register_buffer("running_mean", this->running_mean, true, Site::none());
     this->register_buffer("running_var", this->running_var, true, Site::none());
     this->register_buffer("num_batches_tracked", this->num_batches_tracked, true, Site::none());
-    this->set_extra_repr(this->option_text(num_features, options.eps, options.momentum));
+    this->set_extra_repr(this->option_text(options.eps, options.momentum));
   }
 };
 

@@ -68,16 +68,12 @@ InstanceNormState::InstanceNormState(const char* layer, int64_t num_features,
                         .bias = options.bias,
                         .statistics = options.track_running_stats},
                        site),
-      num_features_(num_features),
       options_(options) {}
 
 Tensor InstanceNormState::normalize(const char* layer, const Tensor& x, int64_t dims,
                                     bool is_training) const {
   const bool is_one_sample = x.dim() == dims - 1;
-  // Without parameters and statistics, the number of features matters to nothing.
-  const bool takes_any = !weight.defined() && !running_mean.defined();
-  if ((x.dim() != dims && !is_one_sample) ||
-      (!takes_any && x.size(is_one_sample ? 0 : 1) != num_features_)) {
+  if ((x.dim() != dims && !is_one_sample) || !fits(x.size(is_one_sample ? 0 : 1))) {
     throw InvalidArgument(str("[", layer, "] the input must have ", dims,
                               " dims, the second of size ", num_features_, ", or ", dims - 1,
                               ", the first of this size; received ", x.meta(),

@@ -91,7 +91,6 @@ class InstanceNormState : public FeatureNormState {
   Tensor normalize(const char* layer, const Tensor& x, int64_t dims, bool is_training) const;
 
  private:
-  int64_t num_features_;
   InstanceNormOptions options_;
 };
 

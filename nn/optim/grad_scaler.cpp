@@ -60,6 +60,11 @@ void GradScaler::set_growth_interval(int64_t interval, Site site) {
 }
 
 Tensor GradScaler::scale(const Tensor& loss) const {
+  if (thread_state().trace != nullptr) {
+    throw Unsupported(
+        "[GradScaler] a graph cannot contain scale(), because its plan would keep the factor; call "
+        "config().set_grad_scaler() in the constructor of the graph");
+  }
   return options_.enabled ? loss * scale_ : loss;
 }
 
@@ -98,8 +103,8 @@ void GradScaler::unscale_(Optimizer& optimizer, Site site) {
     is_finite = is_finite_here(grad) && is_finite;
   }
   if (any_global && env::world_size() > 1) {
-    const Tensor bad = full({}, is_finite ? 0.0 : 1.0);
-    is_finite = comm::all_reduce(bad.to("cpu"), {.op = comm::Reduction::kMax}).item<double>() == 0;
+    const Tensor bad = full({}, is_finite ? 0.0 : 1.0, {.device = "cpu"});
+    is_finite = comm::all_reduce(bad, {.op = comm::Reduction::kMax}).item<double>() == 0;
   }
   unscaled_[&optimizer].is_finite = is_finite;
 }

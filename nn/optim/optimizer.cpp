@@ -49,6 +49,11 @@ void Optimizer::zero_grad() {
 
 void Optimizer::step(Site site) {
   const SiteScope scope(site);
+  if (thread_state().trace != nullptr) {
+    throw Unsupported(
+        "[optimizer] a graph cannot contain step(), because its plan would keep the rates; call "
+        "add_optimizer() in the constructor of the graph, or step() outside of build()");
+  }
   const NoGradGuard no_grad;
   const UpdatePhase phase;
   const cuda::JoinLaunches joins;

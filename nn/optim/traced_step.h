@@ -20,6 +20,9 @@ class TracedStep {
   // the state tensors are the same, and the same groups have a momentum.
   bool fits() const;
 
+  // False if no parameter had a gradient, as under NoGradGuard.
+  bool updates() const { return !parameters_.empty(); }
+
   // Counts a step of every traced parameter and writes the rates.
   void begin_run();
 

@@ -200,6 +200,18 @@ TEST(Passes, TransientNodesAreKeptApart) {
   EXPECT_EQ(after(merge_common_subexpressions, text, 0), text);
 }
 
+TEST(Passes, ValuesThatAreWrittenInPlaceAreKeptApart) {
+  Graph graph;
+  {
+    Trace trace;
+    const Tensor x = trace.add_input(zeros({4, 2}));
+    const Tensor mean = zeros({2}), var = zeros({2});
+    batch_norm(x, mean, var, {.training = true});
+    graph = trace.finish({mean, var}).graph;
+  }
+  EXPECT_EQ(merge_common_subexpressions(graph), 0);
+}
+
 TEST(Passes, DrawsAreKeptApart) {
   Graph graph;
   {

@@ -178,6 +178,34 @@ TEST(GraphReads, BackwardHooksMayBeAddedLater) {
   compare();
 }
 
+TEST(GraphReads, OneOfSeveralHooksMayBeRemoved) {
+  struct Step : nn::Graph<Step> {
+    nn::Linear fc{1, 1};
+    optim::SGD optimizer{fc.parameters(), {.lr = 0.1}};
+
+    Step() { add_optimizer(optimizer); }
+
+    Tensor build(const Tensor& x) {
+      Tensor loss = fc(x).sum();
+      loss.backward();
+      return loss;
+    }
+  };
+
+  Step graph;
+  const Tensor x = ones({1, 1});
+  const auto change = [&] {
+    const auto before = graph.fc.weight.item<float>();
+    graph(x);
+    return before - graph.fc.weight.item<float>();
+  };
+  const int64_t first = graph.fc.weight.register_hook([](const Tensor& dw) { return dw * 10; });
+  graph.fc.weight.register_hook([](const Tensor& dw) { return dw * 2; });
+  EXPECT_NEAR(change(), 2, 1e-5);
+  graph.fc.weight.remove_hook(first);
+  EXPECT_NEAR(change(), 0.2, 1e-5);
+}
+
 TEST(GraphReads, CallsWithoutAChangeDoNotTrace) {
   manual_seed(4);
   Forward graph;

@@ -94,6 +94,57 @@ TEST(GraphErrors, MemoryOfTracedTensorsIsRefusedWithTheLine) {
   EXPECT_TRUE(has(error, "graph_refusals_test.cpp:")) << error;
 }
 
+TEST(GraphErrors, ValuesFromOutsideAreRefusedBecauseAPlanWouldKeepThem) {
+  struct Reads : nn::Graph<Reads> {
+    std::function<Tensor(const Tensor&)> body;
+
+    Tensor build(const Tensor& x) { return body(x); }
+  };
+
+  const nn::Linear fc(1, 1);
+  const Tensor count = zeros({1});
+  const std::vector<std::pair<const char*, std::function<Tensor(const Tensor&)>>> cases{
+      {"[item]", [&](const Tensor& x) { return x * fc.bias.item<double>(); }},
+      {"[item]",
+       [&](const Tensor& x) {
+         count.add_(1);
+         return x * count.item<double>();
+       }},
+      {"[to_vector]", [&](const Tensor& x) { return x * count.to_vector<float>()[0]; }},
+      {"[data]", [&](const Tensor& x) { return x * count.data<float>()[0]; }}};
+  for (const auto& [method, body] : cases) {
+    Reads graph;
+    graph.body = body;
+    const std::string error = error_of<InvalidArgument>([&] { graph(ones({2})); });
+    EXPECT_TRUE(has(error, method)) << error;
+    const bool knows_line = method != std::string("[data]");
+    EXPECT_EQ(has(error, "graph_refusals_test.cpp:"), knows_line) << error;
+  }
+}
+
+TEST(GraphErrors, StepsAndScalesOfTheEagerLoopAreRefused) {
+  struct Step : nn::Graph<Step> {
+    nn::Linear fc{2, 1};
+    optim::SGD optimizer{fc.parameters(), {.lr = 0.1}};
+    optim::GradScaler scaler;
+    bool scales;
+
+    explicit Step(bool scales_it) : scales(scales_it) {}
+
+    Tensor build(const Tensor& x) {
+      Tensor loss = fc(x).sum();
+      if (scales) loss = scaler.scale(loss);
+      loss.backward();
+      optimizer.step();
+      return loss;
+    }
+  };
+
+  Step steps(false), scales(true);
+  EXPECT_TRUE(has(error_of<Unsupported>([&] { steps(ones({2})); }), "add_optimizer"));
+  EXPECT_TRUE(has(error_of<Unsupported>([&] { scales(ones({2})); }), "set_grad_scaler"));
+}
+
 TEST(GraphErrors, AGraphInAGraphIsRefusedEvenIfItIsCompiled) {
   struct Inner : nn::Graph<Inner> {
     Tensor build(const Tensor& x) { return x * 2; }

@@ -257,6 +257,25 @@ struct Scaled : nn::Graph<Scaled> {
   }
 };
 
+TEST(GraphScaler, AProgramsScalerStaysInAnyOrderOfCalls) {
+  struct Settings : nn::Graph<Settings> {
+    Tensor build(const Tensor& x) { return x; }
+
+    using GraphBase::config;
+  };
+
+  for (const DType dtype : {float16, bfloat16}) {
+    optim::GradScaler scaler;
+    Settings before, after, options;
+    before.config().set_grad_scaler(scaler).enable_amp(dtype);
+    after.config().enable_amp(dtype).set_grad_scaler(scaler);
+    EXPECT_EQ(before.config().grad_scaler(), &scaler);
+    EXPECT_EQ(after.config().grad_scaler(), &scaler);
+    options.config().set_grad_scaler(scaler);
+    EXPECT_THROW(options.config().enable_amp(dtype, {.init_scale = 2}), InvalidArgument);
+  }
+}
+
 struct Layout {
   const char* name = "one rank";
   int64_t ranks = 1;

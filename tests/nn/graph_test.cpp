@@ -308,6 +308,38 @@ TEST(Graph, SchedulesAndClippingFollowEager) {
   EXPECT_EQ(run(true), run(false));
 }
 
+// As in an eager loop, a run that updates nothing is no step.
+TEST(Graph, EvaluationStepsNoScheduleAndGrowsNoScale) {
+  struct Step : nn::Graph<Step> {
+    nn::Linear fc{2, 1};
+    optim::SGD optimizer{fc.parameters(), {.lr = 0.1}};
+    optim::lr_scheduler::StepLR schedule{optimizer, {.step_size = 1, .gamma = 0.5}};
+    optim::GradScaler scaler{{.init_scale = 4, .growth_interval = 1}};
+
+    Step() {
+      add_optimizer(optimizer, {.lr_scheduler = &schedule});
+      config().set_grad_scaler(scaler);
+    }
+
+    Tensor build(const Tensor& x) {
+      Tensor loss = fc(x).square().mean();
+      if (is_grad_enabled()) loss.backward();
+      return loss;
+    }
+  };
+
+  Step graph;
+  const Tensor x = ones({3, 2});
+  graph(x);
+  {
+    const NoGradGuard no_grad;
+    graph(x);
+    graph(x);
+  }
+  EXPECT_EQ(graph.optimizer.lr(), 0.05);
+  EXPECT_EQ(graph.scaler.get_scale(), 8);
+}
+
 TEST(Graph, CompiledAndEagerStepsMayFollowEachOther) {
   const auto run = [](int compiled_from, int reload_at) {
     manual_seed(3);
@@ -513,6 +545,27 @@ TEST(Graph, UpdatesBuffersOfItsModules) {
   eager(x);
   eager(x);
   EXPECT_EQ(graph.norm.running_var.to_vector<float>(), eager.running_var.to_vector<float>());
+}
+
+TEST(Graph, BatchNormTakesTheAverageOfAllBatches) {
+  struct Norm : nn::Graph<Norm> {
+    nn::BatchNorm1d norm{4, {.momentum = std::nullopt}};
+
+    Tensor build(const Tensor& x) { return norm(x); }
+  };
+
+  manual_seed(3);
+  Norm graph;
+  nn::BatchNorm1d eager(4, {.momentum = std::nullopt});
+  Tensor mean = zeros({4});
+  for (int step = 1; step <= 4; ++step) {
+    const Tensor x = randn({6, 4});
+    EXPECT_TRUE(graph(x).equal(eager(x)));
+    mean = mean + x.mean({0});
+    EXPECT_TRUE(eager.running_mean.allclose(mean / step));
+    EXPECT_EQ(graph.norm.running_mean.to_vector<float>(), eager.running_mean.to_vector<float>());
+    EXPECT_EQ(graph.norm.running_var.to_vector<float>(), eager.running_var.to_vector<float>());
+  }
 }
 
 TEST(Graph, LocalDrawsAreThoseOfTheRank) {

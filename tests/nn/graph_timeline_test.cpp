@@ -138,6 +138,45 @@ TEST(GraphTimeline, PredictionsAreOfTheSameFormat) {
   std::filesystem::remove(path);
 }
 
+// Only one rank writes the file; the step counts on all.
+TEST(GraphTimeline, AFileThatCannotBeWrittenLosesNoStep) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    models::Mlp model({4, 3});
+    model.to_global(both, sbp::broadcast);
+    optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+    optim::lr_scheduler::StepLR schedule(optimizer, {.step_size = 1, .gamma = 0.5});
+
+    struct Step : nn::Graph<Step> {
+      models::Mlp model;
+
+      explicit Step(models::Mlp m) : model(m) {}
+
+      using GraphBase::add_optimizer;
+      using GraphBase::config;
+
+      Tensor build(const Tensor& x) {
+        Tensor loss = model(x).square().mean();
+        loss.backward();
+        return loss;
+      }
+    };
+
+    Step graph(model);
+    graph.add_optimizer(optimizer, {.lr_scheduler = &schedule});
+    graph.config().set_timeline("/nowhere/x.json", {.skip = 0, .runs = 1});
+    const Tensor x = ones({2, 4}, {.placement = both, .sbp = sbp::split(0)});
+    if (env::rank() == 0) {
+      EXPECT_THROW(graph(x), IoError);
+    } else {
+      graph(x);
+    }
+    EXPECT_EQ(optimizer.lr(), 0.05);
+    graph(x);  // ranks whose steps differ would raise
+    EXPECT_EQ(optimizer.lr(), 0.025);
+  });
+}
+
 TEST(GraphTimeline, WhatCannotBeMeasuredIsRefused) {
   models::Mlp model({4, 3});
   optim::SGD optimizer(model.parameters(), {.lr = 0.1});

@@ -60,6 +60,16 @@ TEST(InstanceNormLayers, TakeOneSample) {
   EXPECT_THROW(tracked(randn({4, 5})), InvalidArgument);
 }
 
+TEST(NormLayers, TakeAnyNumberOfFeaturesWithoutParametersAndStatistics) {
+  const Tensor x = randn({2, 5, 4});
+  EXPECT_TRUE(allclose(BatchNorm1d(3, {.affine = false, .track_running_stats = false})(x),
+                       BatchNorm1d(5)(x)));
+  EXPECT_TRUE(allclose(InstanceNorm1d(3)(x), InstanceNorm1d(5)(x)));
+  EXPECT_THROW(BatchNorm1d(3, {.affine = false})(x), InvalidArgument);
+  EXPECT_THROW(BatchNorm1d(3, {.track_running_stats = false})(x), InvalidArgument);
+  EXPECT_THROW(InstanceNorm1d(3, {.track_running_stats = true})(x), InvalidArgument);
+}
+
 // A mask whose dims are in another order has as many elements.
 TEST(MultiheadAttentionLayer, RefusesMasksOfOtherShapesAndIntegers) {
   MultiheadAttention attention(4, 2);

@@ -50,10 +50,12 @@ struct Step {
   // Forward, backward and update; gives the loss.
   Tensor run(const Tensor& in, const Tensor& target) const {
     const Tensor loss = flow::mse_loss(flow::matmul(flow::relu(flow::matmul(in, w1)), w2), target);
-    flow::optim::SGD optimizer({w1, w2}, {.lr = 0.1});
-    optimizer.zero_grad();
+    for (const Tensor& w : {w1, w2})
+      w.set_grad(Tensor());
     loss.backward();
-    optimizer.step();
+    const flow::NoGradGuard no_grad;
+    for (const Tensor& w : {w1, w2})
+      w.sub_(w.grad(), {.alpha = 0.1});
     return loss;
   }
 };

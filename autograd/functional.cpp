@@ -12,11 +12,14 @@ namespace flow {
 
 namespace {
 
-// Inputs of which gradients can be taken. Without create_graph they have no history.
+// Inputs of which gradients can be taken. Without create_graph they have no history. Each is a
+// tensor of its own, so that other uses of the given ones do not count.
 std::vector<Tensor> prepared(const std::vector<Tensor>& inputs, bool create_graph) {
   std::vector<Tensor> result;
-  for (const Tensor& x : inputs)
-    result.push_back(create_graph && x.requires_grad() ? x : x.detach().requires_grad_());
+  for (const Tensor& x : inputs) {
+    const bool continues = create_graph && x.requires_grad();
+    result.push_back(continues ? x.view(x.shape()) : x.detach().requires_grad_());
+  }
   return result;
 }
 
@@ -50,9 +53,9 @@ Tensor without_history(const Tensor& x, bool create_graph) {
 }
 
 void check_shape(const char* function, const char* what, const Tensor& v, const Tensor& expected) {
-  if (v.shape() == expected.shape()) return;
-  throw InvalidArgument(str("[", function, "] v must have the shape of ", what, ", ",
-                            expected.shape(), "; received ", v.shape()));
+  if (v.shape() == expected.shape() && v.dtype() == expected.dtype()) return;
+  throw InvalidArgument(str("[", function, "] v must have the shape and dtype of ", what, ", ",
+                            expected.meta(), "; received ", v.meta()));
 }
 
 TensorsFunction of_list(const TensorFunction& f) {

@@ -78,7 +78,7 @@ void GradRecorder::check_mutation(const Call& call) {
               "; write under NoGradGuard, or use the form without underscore"),
           user_site(call.site));
     }
-    if (written.is_untracked_view && any_tracks_grad(call)) {
+    if (written.is_untracked_view && (any_tracks_grad(call) || shows_recorded(written))) {
       throw InvalidArgument(
           str("[", in_place_name(call.op),
               "] a view made while nothing was recorded (under NoGradGuard, or by a custom "

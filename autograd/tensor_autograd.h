@@ -88,6 +88,9 @@ struct TensorAutograd final : AutogradSlot {
   // hooks stay.
   std::vector<HookPlace> hooks;
 
+  // Of an untracked view: whether its memory is that of a tensor that tracked gradients.
+  bool shows_recorded = false;
+
   // For a tracked view: the owner of AutogradSlot::base, the ops that lead from the base to this
   // view, and the history of the base when this view's history was made (which keeps it alive).
   Ref<TensorImpl> base_owner;
@@ -98,6 +101,11 @@ struct TensorAutograd final : AutogradSlot {
 // Null if the tensor has no autograd data.
 inline TensorAutograd* find_autograd(const TensorImpl& impl) {
   return static_cast<TensorAutograd*>(impl.autograd.get());
+}
+
+inline bool shows_recorded(const TensorImpl& impl) {
+  const TensorAutograd* slot = find_autograd(impl);
+  return slot != nullptr && slot->shows_recorded;
 }
 
 TensorAutograd& make_autograd(TensorImpl& impl);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autograd/layout.h"
+#include "boxing/redistribute_op.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "core/strided_twin.h"
@@ -24,6 +25,8 @@ void track_view(const Call& call, const Decision& decision, const Tensor& output
   if (!is_grad_enabled() || input.is_untracked_view || call.inputs.size() != 1 ||
       call.op.grad == &not_differentiable) {
     view.is_untracked_view = true;
+    const bool is_recorded = !is_grad_enabled() && input.tracks_grad();
+    if (is_recorded || shows_recorded(input)) make_autograd(view).shows_recorded = true;
     return;
   }
   const TensorAutograd* known = find_autograd(input);
@@ -42,7 +45,10 @@ void refresh_view(TensorImpl& view) {
   if (view.grad_fn && slot.base_history == base_history) return;
   const EnableGradGuard enable_grad;
   const Tensor fresh = apply_steps(Tensor(slot.base_owner), slot.steps.get());
-  if (!(fresh.shape() == view.meta->shape) || !(fresh.strides() == view.meta->strides)) {
+  const TensorImpl& now = fresh.impl();
+  // After transpose_ of the base, the steps may lead to other elements, or to a copy.
+  if (!(fresh.shape() == view.meta->shape) || !(fresh.strides() == view.meta->strides) ||
+      !share_memory(now, view) || now.offset != view.offset) {
     throw InvalidArgument(
         str("[view] the base of this view changed its shape in place: the view is ", *view.meta,
             " and would become ", fresh.meta(),
@@ -88,13 +94,27 @@ ViewWriteNode::ViewWriteNode(const Block& block, const NodeScope& scope, Ref<OpN
   number();
 }
 
+namespace {
+
+// Whether the view is this rank's part of its base, which depends on the base's layout.
+bool shows_local_part(const ViewStep* steps) {
+  for (const ViewStep* step = steps; step != nullptr; step = step->previous.get()) {
+    if (step->op == &boxing::kToLocal) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 // base' = base with the part v replaced by f(v, …):
 //   dbase = dbase' with its part replaced by df/dv(dbase' at the part);
 //   the gradients of the other inputs are those of the write.
 void ViewWriteNode::apply(const Tensor* dy, Tensor* dx) {
   std::vector<Tensor> written(edges().size());
   if (write_) {
-    const Tensor part = apply_steps(dy[0], steps_.get());
+    const bool is_local = shows_local_part(steps_.get());
+    const Tensor part =
+        apply_steps(is_local ? to_layout_of(dy[0], *base_meta_) : dy[0], steps_.get());
     write_->apply(&part, written.data());
     std::move(written.begin() + 1, written.end(), dx + 1);
   }

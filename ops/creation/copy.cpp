@@ -159,7 +159,10 @@ const Tensor& InPlaceMethods::copy_(const TensorArg& source) const {
 
 void ops::check_is_seen(const char* op, const Tensor& target, Site site) {
   const TensorImpl& impl = target.impl();
-  const bool is_alone = impl.storage ? impl.storage->use_count() == 1
+  // A view keeps its base alive.
+  const TensorImpl* base = impl.autograd ? impl.autograd->base : nullptr;
+  const uint32_t num_own = base != nullptr && base->use_count() == 1 ? 2 : 1;
+  const bool is_alone = impl.storage ? impl.storage->use_count() == num_own
                                      : impl.trace != nullptr && impl.trace->view_link == nullptr;
   if (impl.use_count() > 1 || !is_alone || find_view_link(impl) != nullptr) return;
   throw InvalidArgument(str("[", op, "] the left side, ", *impl.meta,

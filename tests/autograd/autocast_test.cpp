@@ -165,6 +165,25 @@ TEST(Autocast, GuardsNestAndEnd) {
   EXPECT_EQ(matmul(x, x).dtype(), float32);
 }
 
+TEST(Autocast, InPlaceFormsComputeInTheDtypeOfTheirTensor) {
+  const Tensor a = tensor({1.001F, 2.003F, 3.007F, 4.009F}).reshape({2, 2});
+  const auto product = [&](bool is_batched) {
+    const Tensor sum = zeros({2, 2});
+    if (is_batched) {
+      sum.unsqueeze(0).baddbmm_(a.unsqueeze(0), a.unsqueeze(0));
+    } else {
+      sum.addmm_(a, a);
+    }
+    return sum.to_vector<float>();
+  };
+  const AutocastGuard guard(bfloat16);
+  for (const bool is_batched : {false, true}) {
+    const auto inside = product(is_batched);
+    const AutocastGuard off(bfloat16, {.enabled = false});
+    EXPECT_EQ(inside, product(is_batched));
+  }
+}
+
 TEST(Autocast, RefusesADtypeThatIsNotLower) {
   for (const DType dtype : {float32, float64, int64, bool_}) {
     try {

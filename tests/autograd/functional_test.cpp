@@ -109,8 +109,29 @@ TEST(Functional, WithCreateGraphResultsCanBeDifferentiatedAgain) {
   EXPECT_FALSE(jacobian(cube, x).requires_grad());
 }
 
+TEST(Functional, InputsThatAreOneTensorAreDifferentiatedApart) {
+  const Tensor x = doubles({1, 2, 3}).requires_grad_();
+  const TensorsFunction cubic = [](const std::vector<Tensor>& in) {
+    return (in[0] * in[0] * in[1]).sum();
+  };
+  for (const bool create_graph : {false, true}) {
+    const auto g = vjp(cubic, {x, x}, {}, {.create_graph = create_graph}).second;
+    expect_near(g[0], {2, 8, 18});
+    expect_near(g[1], {1, 4, 9});
+    const auto captured = [&](const Tensor& in) { return (in * x).sum(); };
+    expect_near(vjp(captured, x, {}, {.create_graph = create_graph}).second, {1, 2, 3});
+    const TensorsFunction product = [](const std::vector<Tensor>& in) {
+      return (in[0] * in[1]).sum();
+    };
+    expect_near(hessian(product, {x, x}, {.create_graph = create_graph})[0][0],
+                std::vector<double>(9, 0));
+  }
+}
+
 TEST(Functional, WrongCallsSayWhatIsExpected) {
   const Tensor x = doubles(kPoint);
+
+  EXPECT_THROW(jvp(curve, x, ones_like(x).to(float32)), InvalidArgument);
 
   EXPECT_THROW(vjp(curve, x), InvalidArgument);
   EXPECT_THROW(vjp(curve, x, doubles({1})), InvalidArgument);

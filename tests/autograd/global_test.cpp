@@ -117,6 +117,32 @@ TEST(GlobalGradients, WritesThroughViewsReachTheBase) {
   });
 }
 
+TEST(GlobalGradients, WritesThroughLocalPartsReachTheBase) {
+  run_ranks(2, [] {
+    const Tensor weights = global({1, 2, 3, 10, 20, 30}, {2, 3}, sbp::split(0));
+    const auto loss_of = [&](const Tensor& h) { return (h * weights).sum(); };
+    const Tensor x = ones({3}, {.placement = kBoth, .sbp = sbp::broadcast, .requires_grad = true});
+
+    const Tensor scaled = x * 1;
+    scaled.to_local().mul_(3);
+    loss_of(scaled).backward();
+    EXPECT_EQ(x.grad().to_local().to_vector<float>(), Floats({33, 66, 99}));
+
+    const Tensor w = ones({3}).requires_grad_();
+    const Tensor replaced = x * 1;
+    replaced.to_local().copy_(w);
+    loss_of(replaced).backward();
+    EXPECT_EQ(w.grad().to_vector<float>(), Floats({11, 22, 33}));
+
+    const Tensor part = ones({2}).requires_grad_();
+    const Tensor split =
+        ones({4}, {.placement = kBoth, .sbp = sbp::split(0), .requires_grad = true}) * 1;
+    split.to_local().copy_(part);
+    split.sum().backward();
+    EXPECT_EQ(part.grad().to_vector<float>(), Floats({1, 1}));
+  });
+}
+
 TEST(GlobalGradients, RankOutsideThePlacementFollows) {
   run_ranks(2, [] {
     const Placement first("cpu", {0});

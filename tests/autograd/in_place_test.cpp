@@ -1,4 +1,5 @@
 // What in-place ops and views mean for gradients.
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -277,6 +278,24 @@ TEST(Views, ViewMadeUnderNoGradRefusesRecordedWrites) {
   EXPECT_EQ(base.to_vector<float>(), Floats({1, 0}));
 }
 
+TEST(Views, ViewMadeUnderNoGradOfARecordedTensorRefusesWrites) {
+  const Tensor x = leaf({1, 2});
+  const Tensor h = x * 1;
+  Tensor view, view_of_view, view_of_leaf;
+  {
+    const NoGradGuard no_grad;
+    view = h.narrow(0, 0, 1);
+    view_of_leaf = x.narrow(0, 0, 1);
+    view.mul_(2);
+  }
+  view_of_view = view.reshape({1, 1});
+
+  for (const Tensor& written : {view, view_of_view, view_of_leaf}) {
+    EXPECT_NE(error_of([&] { written.zero_(); }).find("NoGradGuard"), std::string::npos);
+  }
+  EXPECT_EQ(h.to_vector<float>(), Floats({2, 2}));
+}
+
 TEST(Views, WritesThroughViewsHaveHigherDerivatives) {
   const Tensor x = tensor(std::vector<double>{0.3, -0.4, 0.5, 0.9}, {4}, {.requires_grad = true});
   const auto fn = [](const std::vector<Tensor>& in) {
@@ -363,6 +382,23 @@ TEST(InPlaceShape, OldViewsOfAChangedBaseAreRefusedInBackward) {
   h.mul_(2);
   EXPECT_NE(error_of([&] { row.sum().backward(); }).find("changed its shape in place"),
             std::string::npos);
+}
+
+// The shapes and strides of these views are those that the changed base would give.
+TEST(InPlaceShape, OldViewsOfATransposedBaseAreRefusedInBackward) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  const std::vector<std::function<Tensor(const Tensor&)>> views{
+      [](const Tensor& h) { return h.select(0, 1).select(0, 0); },
+      [](const Tensor& h) { return h.reshape({4}); }};
+  for (const auto& view_of : views) {
+    const Tensor h = (x * 1).reshape({2, 2}).clone();
+    const Tensor view = view_of(h);
+    h.t_();
+    EXPECT_NE(error_of([&] { view.sum().backward(); }).find("changed its shape in place"),
+              std::string::npos);
+    EXPECT_NE(error_of([&] { view.mul_(10); }).find("changed its shape in place"),
+              std::string::npos);
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "boxing/local_shapes.h"
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
+#include "core/device/cuda.h"
 #include "core/dispatch.h"
 #include "core/grad_mode.h"
 #include "core/view_link.h"
@@ -29,6 +30,10 @@ void redistribute_infer(InferContext& ctx) {
   if (!attrs.grad_sbp.empty()) {
     ctx.check(attrs.grad_sbp.size() == x.placement.num_axes(), "grad_sbp ", attrs.grad_sbp,
               " needs one entry per axis of the source's placement");
+    for (const Sbp& entry : attrs.grad_sbp) {
+      ctx.check(!entry.is_split() || entry.dim() < x.shape.size(), "grad_sbp ", attrs.grad_sbp,
+                " splits a dim that a tensor of shape ", x.shape, " does not have");
+    }
   }
   ctx.add_output({.shape = x.shape,
                   .dtype = x.dtype,
@@ -102,6 +107,7 @@ void local_to_global_infer(InferContext& ctx) {
 bool local_to_global_view(const TensorMeta& input, const Shape& /*output*/, const void* attrs,
                           ViewSpec& view) {
   const auto& a = *static_cast<const LocalToGlobalAttrs*>(attrs);
+  if (input.device != a.placement.device_type()) return false;
   if (a.sends_first && has_replicas({a.placement, a.nd_sbp})) return false;
   view.strides = input.strides;
   return true;
@@ -242,6 +248,12 @@ Tensor Tensor::to_global(const Placement& placement, const NdSbp& sbp, Site site
 }
 
 Tensor Tensor::to_global(const ToGlobalOptions& options, Site site) const {
+  if (options.placement.defined() && options.placement.device_type() != DeviceType::kCpu &&
+      !cuda::is_built()) {
+    throw Unsupported(str("[to_global] this build has no device ", options.placement.device_type(),
+                          "; configure with -DFLOW_CUDA=ON, or use a placement of cpu"),
+                      site);
+  }
   if (is_global()) {
     boxing::RedistributeAttrs attrs{
         .placement = options.placement.defined() ? options.placement : placement(),
@@ -254,6 +266,11 @@ Tensor Tensor::to_global(const ToGlobalOptions& options, Site site) const {
   if (!options.placement.defined() || options.sbp.empty()) {
     throw InvalidArgument(str("[to_global] a local tensor needs a placement and an sbp; received ",
                               meta(), "; call to_global({.placement, .sbp})"),
+                          site);
+  }
+  if (!options.grad_sbp.empty()) {
+    throw InvalidArgument(str("[to_global] grad_sbp lays out the gradient of a global tensor; ",
+                              "received ", options.grad_sbp, " for ", meta(), "; leave it out"),
                           site);
   }
   boxing::LocalToGlobalAttrs attrs{.placement = options.placement, .nd_sbp = options.sbp};

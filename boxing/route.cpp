@@ -172,12 +172,17 @@ std::vector<Region> regions_of(const Shape& shape, const RouteStep& step, int64_
 
 ReduceOp neutral_op(const RouteStep& step, int64_t target_position) {
   ReduceOp op = ReduceOp::kSum;
+  bool adds_nothing = false;  // to the reduction over an outer axis
   for (int64_t axis = 0; axis < step.to.nd_sbp.size(); ++axis) {
-    if (!is_new_partial(step, axis)) continue;
-    // The innermost reduction to which this rank contributes nothing is applied first.
-    if (step.kind == RouteStepKind::kZeroPad ||
-        step.to.placement.coordinate(target_position, axis) != 0) {
-      op = reduce_op_of(step.to.nd_sbp[axis]);
+    const Sbp entry = step.to.nd_sbp[axis];
+    if (!entry.is_partial()) continue;
+    const bool is_first = step.to.placement.coordinate(target_position, axis) == 0;
+    const bool is_new = is_new_partial(step, axis);
+    // The innermost reduction to which this rank contributes nothing is applied first. Of the ranks
+    // that reduce over an inner axis, the first gives the outer reduction's neutral value.
+    if (is_new ? step.kind == RouteStepKind::kZeroPad || !is_first : adds_nothing && !is_first) {
+      op = reduce_op_of(entry);
+      adds_nothing |= is_new;
     }
   }
   return op;

@@ -349,7 +349,8 @@ namespace flow {
 uint64_t seed(Site site) {
   std::random_device device;
   const uint64_t drawn = (uint64_t{device()} << 32 | device()) >> 1;  // fits into int64
-  Tensor number = tensor(std::vector<int64_t>{static_cast<int64_t>(drawn)}, {1}, {}, site);
+  Tensor number =
+      tensor(std::vector<int64_t>{static_cast<int64_t>(drawn)}, {1}, {.device = "cpu"}, site);
   if (env::world_size() > 1) number = comm::broadcast({number, site}, 0);
   const auto common = static_cast<uint64_t>(number.item<int64_t>(site));
   manual_seed(common);

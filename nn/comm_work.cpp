@@ -48,6 +48,12 @@ void check_target(const Tensor& x, const char* op, Site site) {
   }
 }
 
+// Counts the write for what has saved x. The write may happen at any time until wait().
+void begin_write(const Tensor& x) {
+  make_writable(x.impl());
+  x.impl().storage->bump_version();
+}
+
 class TransferWork final : public Work::State {
  public:
   TransferWork(Communicator& group, boxing::Transfer transfer, Tensor x)
@@ -140,6 +146,14 @@ void Work::wait() {
   if (const std::unique_ptr<State> state = std::move(state_)) state->wait();
 }
 
+Tensor TensorWork::wait() {
+  work_.wait();
+  if (!result_->defined()) {
+    throw DistributedError("[comm] this call has failed, as an earlier wait() said");
+  }
+  return *result_;
+}
+
 void send(const TensorArg& x, int64_t to, const MessageOptions& options) {
   isend(x, to, options).wait();
 }
@@ -160,6 +174,7 @@ Work isend(const TensorArg& x, int64_t to, const MessageOptions& options) {
 Work irecv(const TensorArg& x, int64_t from, const MessageOptions& options) {
   check_target(x, "comm::recv", x.site());
   Communicator& group = group_for(x, group_of({}));
+  begin_write(x);
   auto transfer = group.irecv(data(x), bytes_of(x), from, options.tag,
                               call("comm::recv", x->shape(), x->dtype(), x.site()));
   return Work(std::make_unique<TransferWork>(group, std::move(transfer), x));
@@ -169,6 +184,7 @@ Work all_reduce_async_(const TensorArg& x, const ReductionOptions& options) {
   check_target(x, "comm::all_reduce_async_", x.site());
   Communicator& group = group_for(x, group_of(options.ranks, Channel::kBackground));
   const Tensor& target = x;
+  begin_write(target);
   const Fingerprint what = call("comm::all_reduce_async_", x->shape(), x->dtype(), x.site());
   const auto op = reduce_op(options.op);
   return Work(std::make_unique<TaskWork>(

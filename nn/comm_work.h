@@ -58,11 +58,9 @@ class TensorWork {
   TensorWork(Work work, std::shared_ptr<const Tensor> result)
       : work_(std::move(work)), result_(std::move(result)) {}
 
-  // Waits as Work::wait() and returns the result of the blocking form, without gradient.
-  Tensor wait() {
-    work_.wait();
-    return *result_;
-  }
+  // Waits as Work::wait() and returns the result of the blocking form, without gradient. Throws
+  // DistributedError if an earlier wait() threw.
+  Tensor wait();
 
  private:
   Work work_;

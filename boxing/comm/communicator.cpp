@@ -144,6 +144,10 @@ std::unique_ptr<Communicator> make_communicator(RankContext& context,
       throw InvalidArgument(str("[communicator] rank ", ranks[i], " does not exist; there are ",
                                 context.world_size(), " ranks, counted from 0"));
     }
+    if (std::count(ranks.begin(), ranks.end(), ranks[i]) > 1) {
+      throw InvalidArgument(str("[communicator] a group names rank ", ranks[i],
+                                " more than once; name each of its ranks once"));
+    }
   }
   if (position < 0) {
     throw InvalidArgument(

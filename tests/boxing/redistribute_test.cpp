@@ -8,6 +8,7 @@
 #include "autograd/engine.h"
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
+#include "core/device/cuda.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
@@ -162,6 +163,30 @@ TEST(ToGlobal, WrongCallsSayWhatIsMissing) {
   const Placement alone("cpu", {0});
   EXPECT_THROW(local.to_global({alone, {kB, kB}}), InvalidArgument);
   EXPECT_THROW(local.to_global({alone, kS1}), InvalidArgument);
+  EXPECT_THROW(local.to_global({.placement = alone, .sbp = kB, .grad_sbp = kB}), InvalidArgument);
+  const Tensor global = local.to_global({alone, kB});
+  EXPECT_THROW(global.to_global({.grad_sbp = kS1}), InvalidArgument);
+  if (!cuda::is_built()) {
+    EXPECT_THROW(local.to_global(Placement("cuda", {0}), kB), Unsupported);
+  }
+}
+
+// Addends that stand for nothing must not leave the range of the dtype when they are summed.
+TEST(Redistribute, ExtremaOverSumsOfWholeNumbers) {
+  const Placement grid("cpu", {{0, 1}, {2, 3}});
+  const auto through = [&](Sbp extremum, const Scalar& value, DType dtype) {
+    const Tensor whole =
+        full({2}, value, {.dtype = dtype, .placement = grid, .sbp = {sbp::split(0), kB}});
+    const Tensor sums = whole.to_global({.sbp = {sbp::split(0), sbp::partial_sum}});
+    return sums.to_global({.sbp = {extremum, sbp::partial_sum}}).to_vector<int64_t>();
+  };
+  run_ranks(4, [&] {
+    for (const DType dtype : {int8, int32, int64}) {
+      EXPECT_EQ(through(sbp::partial_min, 5, dtype), (std::vector<int64_t>{5, 5}));
+      EXPECT_EQ(through(sbp::partial_max, -5, dtype), (std::vector<int64_t>{-5, -5}));
+    }
+    EXPECT_EQ(through(sbp::partial_min, 255, uint8), (std::vector<int64_t>{255, 255}));
+  });
 }
 
 TEST(ToGlobal, RanksThatAskForDifferentLayoutsAreToldBothLines) {

@@ -56,9 +56,11 @@ TEST_P(Comm, CoalescedFormsTakeSeveralTensors) {
 
 TEST_P(Comm, SeedIsThatOfTheFirstRank) {
   run_on_ranks(2, [] {
+    const PlacementGuard guard(Placement("cpu", {0, 1}), sbp::broadcast);
     const uint64_t drawn = seed();
     EXPECT_EQ(generator_state().seed, drawn);
-    const Tensor seeds = comm::all_gather(full({1}, static_cast<int64_t>(drawn), {.dtype = int64}));
+    const Tensor seeds =
+        comm::all_gather(full({1}, static_cast<int64_t>(drawn), {.dtype = int64, .device = "cpu"}));
     EXPECT_EQ(seeds.to_vector<int64_t>()[0], seeds.to_vector<int64_t>()[1]);
   });
 }
@@ -258,6 +260,36 @@ TEST_P(Comm, AsyncErrorsComeWithWait) {
   EXPECT_THROW(run_on_ranks(2, body), DistributedError);
 }
 
+TEST_P(Comm, AFailedResultStaysFailed) {
+  const auto body = [] {
+    comm::TensorWork work = comm::all_reduce_async(zeros({4 + me()}));
+    EXPECT_THROW(work.wait(), DistributedError);
+    work.wait();
+  };
+
+  EXPECT_THROW(run_on_ranks(2, body), DistributedError);
+}
+
+// Backward must not use values that were received after the forward pass.
+TEST_P(Comm, WritesCountAsWritesInPlace) {
+  run_on_ranks(2, [] {
+    const std::vector<std::function<void(const Tensor&)>> writes{
+        [](const Tensor& x) { comm::all_reduce_async_(x).wait(); },
+        [](const Tensor& x) { me() == 0 ? comm::send(x, 1) : comm::recv(x, 0); }};
+    for (const auto& write : writes) {
+      const Tensor w = ones({2}).requires_grad_(), x = full({2}, 2.0 + static_cast<double>(me()));
+      const Tensor y = (w * x).sum();
+      write(x);
+      const bool is_sender = me() == 0 && &write != &writes[0];
+      if (is_sender) {
+        y.backward();
+      } else {
+        EXPECT_THROW(y.backward(), InvalidArgument);
+      }
+    }
+  });
+}
+
 TEST_P(Comm, DifferentDtypesOfOneSizeAreRefused) {
   const auto body = [] { comm::all_gather(zeros({2}, {.dtype = me() == 0 ? float32 : int32})); };
 
@@ -274,6 +306,7 @@ TEST(CommArguments, ThatCannotWorkAreRefused) {
     EXPECT_THROW(comm::all_to_all(ones({3}), {.rows = {1, 1}}), InvalidArgument);
     EXPECT_THROW(comm::recv(ones({3}).requires_grad_(), 1), InvalidArgument);
     EXPECT_THROW(comm::broadcast(ones({3}), 2), InvalidArgument);
+    EXPECT_THROW(comm::all_reduce(ones({3}), {.ranks = {0, 1, 1}}), InvalidArgument);
     EXPECT_THROW(static_cast<void>(comm::broadcast_async(ones({3}), 2)), InvalidArgument);
     EXPECT_THROW(static_cast<void>(comm::all_gather_async(ones({}))), InvalidArgument);
     EXPECT_THROW(static_cast<void>(comm::all_to_all_async(ones({3}), {.rows = {1, 1}})),

@@ -27,9 +27,13 @@ std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& length
   const double sum = std::accumulate(lengths.begin(), lengths.end(), 0.0);
   std::vector<int64_t> sizes;
   bool is_valid = !lengths.empty();
-  for (const double length : lengths)
+  bool are_whole = true;
+  for (const double length : lengths) {
     is_valid = is_valid && length >= 0;
-  if (is_valid && std::abs(sum - 1) < 1e-9 && size != 1) {
+    are_whole = are_whole && length == std::floor(length);
+  }
+  const bool are_sizes = are_whole && sum == static_cast<double>(size);
+  if (is_valid && std::abs(sum - 1) < 1e-9 && !are_sizes) {
     int64_t left = size;
     for (const double length : lengths) {
       sizes.push_back(static_cast<int64_t>(std::floor(length * static_cast<double>(size))));
@@ -39,16 +43,14 @@ std::vector<int64_t> split_sizes(int64_t size, const std::vector<double>& length
       ++sizes[i];
     return sizes;
   }
-  for (const double length : lengths) {
-    is_valid = is_valid && length == std::floor(length);
-    sizes.push_back(static_cast<int64_t>(length));
-  }
-  if (!is_valid || sum != static_cast<double>(size)) {
+  if (!is_valid || !are_sizes) {
     throw InvalidArgument(
         str("[random_split] lengths must be sizes that add up to ", size,
             ", or fractions that add up to 1; received lengths whose sum is ", sum),
         site);
   }
+  for (const double length : lengths)
+    sizes.push_back(static_cast<int64_t>(length));
   return sizes;
 }
 

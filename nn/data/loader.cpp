@@ -9,6 +9,7 @@
 
 #include "boxing/redistribute.h"
 #include "core/context.h"
+#include "core/default_dtype.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "core/tensor_meta.h"
@@ -164,6 +165,7 @@ struct Prefetcher::Shared {
   Make make;
   int64_t last, depth;
   RankIdentity identity;
+  DType default_dtype;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -187,6 +189,7 @@ struct Prefetcher::Shared {
     // loop at a time.
     RankContext context(identity, 1);
     const RankScope scope(context);
+    set_default_dtype(default_dtype);
     const NoGradGuard no_grad;
     std::unique_lock lock(mutex);
     while (true) {
@@ -220,6 +223,7 @@ Prefetcher::Prefetcher(int64_t first, int64_t last, const DataLoaderOptions& opt
   shared_->last = last;
   shared_->depth = options.num_workers * options.prefetch_factor;
   shared_->identity = thread_state().context->identity();
+  shared_->default_dtype = flow::default_dtype();
   shared_->next_to_make = shared_->next_to_give = first;
   for (int64_t i = 0; i < options.num_workers; ++i)
     shared_->threads.emplace_back([shared = shared_.get()] { shared->work(); });

@@ -166,8 +166,7 @@ Tensor Categorical::compute_entropy() const {
 }
 
 Tensor Categorical::mean() const {
-  return full(batch_shape(), std::numeric_limits<double>::quiet_NaN(),
-              {.dtype = parameter().dtype()});
+  return full_like(parameter().select(-1, 0), std::numeric_limits<double>::quiet_NaN());
 }
 
 Tensor Categorical::variance() const {

@@ -40,13 +40,18 @@ Tensor kl(const Gumbel& p, const Gumbel& q) {
          (1 + std::numbers::egamma);
 }
 
+// What an outcome of probability p, which is the sigmoid of `p_logits`, adds: p log(p / q), where
+// -log(sigmoid(x)) is softplus(-x).
+Tensor kl_of_outcome(const Tensor& p, const Tensor& p_logits, const Tensor& q,
+                     const Tensor& q_logits) {
+  const Tensor finite = p * (softplus(-q_logits) - softplus(-p_logits));
+  const Tensor term = where(eq(q, 0), std::numeric_limits<double>::infinity(), finite);
+  return where(eq(p, 0), 0, term);
+}
+
 Tensor kl(const Bernoulli& p, const Bernoulli& q) {
-  // softplus(x) is -log(1 - p) of the logits x.
-  const Tensor finite =
-      p.probs() * (p.logits() - q.logits()) + softplus(q.logits()) - softplus(p.logits());
-  const Tensor is_impossible = logical_or(logical_and(eq(q.probs(), 0), gt(p.probs(), 0)),
-                                          logical_and(eq(q.probs(), 1), lt(p.probs(), 1)));
-  return where(is_impossible, std::numeric_limits<double>::infinity(), finite);
+  return kl_of_outcome(p.probs(), p.logits(), q.probs(), q.logits()) +
+         kl_of_outcome(1 - p.probs(), -p.logits(), 1 - q.probs(), -q.logits());
 }
 
 // Infinite if p may draw a class that q does not.

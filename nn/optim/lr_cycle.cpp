@@ -203,7 +203,8 @@ std::pair<OneCycleLR::Stretch, double> OneCycleLR::place() const {
   size_t i = 0;
   for (; i + 1 < stretches_.size() && step > stretches_[i].end_step; ++i)
     start = stretches_[i].end_step;
-  return {stretches_[i], (step - start) / (stretches_[i].end_step - start)};
+  const double length = stretches_[i].end_step - start;
+  return {stretches_[i], length > 0 ? (step - start) / length : 1.0};
 }
 
 double OneCycleLR::anneal(double from, double to, double done) const {

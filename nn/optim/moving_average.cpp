@@ -20,16 +20,19 @@ MovingAverage::MovingAverage(std::vector<Tensor> tensors, MovingAverageOptions o
 void MovingAverage::update(Site site) {
   const SiteScope scope(site);
   const NoGradGuard no_grad;
-  ++num_updates_;
-  if (averages_.empty()) {
-    for (const Tensor& tensor : tensors_)
+  const int64_t count = num_updates_ + 1;
+  const double weight = options_.decay ? 1 - *options_.decay : 1 / static_cast<double>(count);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const Tensor& tensor = tensors_[i];
+    if (i == averages_.size()) {
       averages_.push_back(tensor.detach().clone());
-    return;
+    } else if (is_floating(tensor.dtype())) {
+      averages_[i].add_(tensor - averages_[i], {.alpha = weight});
+    } else {
+      averages_[i].copy_(tensor);
+    }
   }
-  const double weight =
-      options_.decay ? 1 - *options_.decay : 1 / static_cast<double>(num_updates_);
-  for (size_t i = 0; i < tensors_.size(); ++i)
-    averages_[i].add_(tensors_[i] - averages_[i], {.alpha = weight});
+  num_updates_ = count;
 }
 
 void MovingAverage::copy_to_tensors(Site site) const {

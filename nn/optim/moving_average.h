@@ -16,7 +16,7 @@ struct MovingAverageOptions {
 
 // Keeps an average of each tensor. The first update copies the tensors; each later one computes
 // average = decay average + (1 - decay) tensor, or without decay average += (tensor - average) /
-// count.
+// count. Tensors of integers and bools, such as counts of batches, are copied at each update.
 //
 //   MovingAverage ema(model.parameters(), {.decay = 0.99});
 //   … optimizer.step(); ema.update(); …

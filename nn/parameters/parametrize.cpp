@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "autograd/recompute.h"
 #include "autograd/tensor_autograd.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -244,7 +245,7 @@ class SpectralNorm : public Module<SpectralNorm> {
   Tensor forward(const Tensor& weight) {
     if (weight.dim() < 2) return normalized(weight);
     const Tensor matrix = as_matrix(weight);
-    if (is_training()) iterate(matrix, options_.n_power_iterations);
+    if (is_training() && !is_recomputing()) iterate(matrix, options_.n_power_iterations);
     // The next call writes u and v; backward needs those of this one.
     const Tensor u = u_.clone(), v = v_.clone();
     return weight / (u * matmul(matrix, v)).sum();

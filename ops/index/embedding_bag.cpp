@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/context.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/whole_like.h"
@@ -49,6 +50,24 @@ void check(const TensorArg& indices, const EmbeddingBagOptions& options) {
   }
 }
 
+// Throws InvalidArgument unless the offsets ascend from 0 to at most the number of indices. A trace
+// has no values to look at.
+void check_offsets(const Tensor& offsets, int64_t num_indices, Site site) {
+  if (thread_state().trace != nullptr) return;
+  int64_t last = 0;
+  bool is_first = true;
+  for (const int64_t offset : offsets.to_vector<int64_t>()) {
+    if (offset < last || offset > num_indices || (is_first && offset != 0)) {
+      throw InvalidArgument(str("[embedding_bag] offsets must begin with 0 and ascend to at most ",
+                                num_indices, ", the number of indices; received ", offset,
+                                is_first ? str(" first") : str(" after ", last)),
+                            site);
+    }
+    last = offset;
+    is_first = false;
+  }
+}
+
 // The bag of each index of a vector.
 Tensor bags_of(const Tensor& indices, const Tensor& starts, Site site) {
   const TensorOptions layout = ops::whole_like(indices, starts.dtype());
@@ -65,6 +84,7 @@ Tensor embedding_bag(const TensorArg& indices, const TensorArg& weight,
     check(indices, options);
     const bool is_vector = indices->dim() == 1;
     Tensor starts = options.offsets;
+    if (is_vector) check_offsets(starts, indices->numel(), site);
     if (is_vector && options.include_last_offset) {
       starts = narrow({starts, site}, 0, 0, starts.numel() - 1);
     }
@@ -77,17 +97,14 @@ Tensor embedding_bag(const TensorArg& indices, const TensorArg& weight,
     if (options.per_sample_weights.defined()) {
       rows = mul({rows, site}, unsqueeze({options.per_sample_weights, site}, -1));
     }
-    Tensor counts = ones_like(indices);  // 1 for an index that counts
+    Tensor counts = cast({ones_like(indices), site}, rows.dtype());  // 1 for an index that counts
     if (options.padding_idx) {
       const int64_t padding =
           *options.padding_idx < 0 ? *options.padding_idx + weight->size(0) : *options.padding_idx;
-      counts = cast({ne(indices, padding), site}, indices->dtype());
-      rows = mul({rows, site}, unsqueeze({cast({counts, site}, rows.dtype()), site}, -1));
-    }
-    counts = cast({counts, site}, rows.dtype());
-    if (options.mode == "max" && options.padding_idx) {
-      const Tensor is_padding = unsqueeze({eq({counts, site}, 0), site}, -1);
-      rows = masked_fill({rows, site}, {is_padding, site}, -INFINITY);
+      const Tensor is_padding = eq(indices, padding);
+      counts = masked_fill({counts, site}, {is_padding, site}, 0);
+      rows = masked_fill({rows, site}, {unsqueeze({is_padding, site}, -1), site},
+                         options.mode == "max" ? -INFINITY : 0.0);
     }
     Tensor y;
     Tensor sizes;

@@ -10,7 +10,9 @@
 namespace flow {
 
 struct EmbeddingBagOptions {
-  Tensor offsets = {};  // where each bag begins in a vector of indices; the first is 0
+  // Where each bag begins in a vector of indices: ascending from 0. Others are InvalidArgument
+  // outside of a trace.
+  Tensor offsets = {};
   std::optional<double> max_norm = {};
   double norm_type = 2;
   std::string mode = "mean";                // or "sum", "max"

@@ -164,7 +164,7 @@ struct NAdamStep {
 
   template <class C>
   FLOW_HOST_DEVICE void run(const Numbers<C>& k, C* v) const {
-    const C g = k.sign * v[1] + k.coupled * v[0];
+    const C g = with_decay(k.sign * v[1], k.coupled, v[0]);
     v[2] = k.first(v[2], g);
     v[3] = k.second(v[3], g * g);
     const C denominator = std::sqrt(v[3] / k.correction2) + k.eps;

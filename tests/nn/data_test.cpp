@@ -77,6 +77,14 @@ TEST(RandomSplit, PartsAreDisjointAndWhole) {
   EXPECT_THROW(random_split(numbers(10), {7, 2}), InvalidArgument);
 }
 
+TEST(RandomSplit, OneSampleMayHaveFractionsOrSizes) {
+  for (const std::vector<double>& lengths : {std::vector{0.5, 0.5}, {1.0, 0.0}}) {
+    const auto parts = random_split(numbers(1), lengths);
+    EXPECT_EQ(parts[0].size(), 1);
+    EXPECT_EQ(parts[1].size(), 0);
+  }
+}
+
 TEST(Sampler, OrdersAreThoseOfTheirKind) {
   EXPECT_EQ(SequentialSampler(3).order(kStream), (std::vector<int64_t>{0, 1, 2}));
   auto twice = RandomSampler(4, {.num_samples = 6}).order(kStream);
@@ -169,6 +177,21 @@ TEST(DataLoader, TransformsDrawTheSameWithAnyNumberOfWorkers) {
     EXPECT_EQ(run(1), plain);
     EXPECT_EQ(run(4), plain);
   }
+}
+
+TEST(DataLoader, TransformsMakeTheDefaultDtypeWithAnyNumberOfWorkers) {
+  const auto with_zeros = [](std::array<Tensor, 2> sample) {
+    sample[1] = zeros({1});
+    return sample;
+  };
+  set_default_dtype(float64);
+  for (const int64_t num_workers : {0, 1}) {
+    DataLoader loader(Transformed(numbers(2), with_zeros),
+                      {.batch_size = 2, .num_workers = num_workers});
+    for (const auto& [x, y] : loader)
+      EXPECT_EQ(y.dtype(), float64) << num_workers << " workers";
+  }
+  set_default_dtype(float32);
 }
 
 TEST(DataLoader, TransformsOfASampleDoNotDependOnTheBatch) {

@@ -346,6 +346,26 @@ TEST(Distributions, DivergenceFromACertainCoinIsInfinite) {
   EXPECT_NEAR(kl_divergence(coin(1), coin(1)).item(), 0, 1e-5);
 }
 
+TEST(Distributions, DivergenceOfACertainCoinIsFinite) {
+  const Bernoulli p({.logits = tensor({-kInfinity, 0.0, kInfinity})});
+  const Bernoulli q({.logits = tensor({0.5, 0.5, 0.5})});
+  const std::vector<double> divergences = kl_divergence(p, q).to_vector<double>();
+  EXPECT_NEAR(divergences[0], 0.974077, 1e-5);
+  EXPECT_NEAR(divergences[1], 0.030930, 1e-5);
+  EXPECT_NEAR(divergences[2], 0.474077, 1e-5);
+}
+
+TEST(Distributions, ClassesHaveNoMeanOnEveryLayout) {
+  run_ranks(2, [] {
+    const Tensor logits =
+        zeros({4, 3}, {.placement = Placement("cpu", {0, 1}), .sbp = sbp::split(0)});
+    const Tensor mean = Categorical({.logits = logits}).mean();
+    EXPECT_TRUE(mean.is_global());
+    EXPECT_EQ(mean.shape(), Shape({4}));
+    EXPECT_TRUE(mean.isnan().all().item<bool>());
+  });
+}
+
 }  // namespace
 
 }  // namespace flow

@@ -1,4 +1,6 @@
 // Facts beyond the numbers of tests/parity.
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "nn/flow.h"
@@ -63,6 +65,24 @@ TEST(LrScheduler, CycleMomentumTurnsTheFirstBeta) {
   schedule.step();
   EXPECT_DOUBLE_EQ(adam.momentum().value(), 0.85);
   EXPECT_EQ(adam.groups()[0].options.betas.second, 0.999);
+}
+
+TEST(LrScheduler, OneCycleIsFiniteForEveryShareAndLength) {
+  for (const double share : {0.0, 0.1, 0.5, 1.0}) {
+    for (const bool three_phase : {false, true}) {
+      for (const int64_t steps : {1, 2, 10}) {
+        SGD sgd({zeros({1}, {.requires_grad = true})}, {.lr = 0.1, .momentum = 0.9});
+        OneCycleLR schedule(
+            sgd,
+            {.max_lr = 1, .total_steps = steps, .pct_start = share, .three_phase = three_phase});
+        for (int64_t step = 0; step <= steps; ++step) {
+          EXPECT_TRUE(std::isfinite(sgd.lr())) << share << ", step " << step << " of " << steps;
+          EXPECT_TRUE(std::isfinite(sgd.momentum().value())) << share << ", step " << step;
+          if (step < steps) schedule.step();
+        }
+      }
+    }
+  }
 }
 
 TEST(LrScheduler, WrongUseIsRefused) {

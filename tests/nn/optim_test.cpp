@@ -161,6 +161,11 @@ TEST(Optimizers, LeaveInfiniteParametersWithoutDecayAlone) {
   EXPECT_EQ(stepped([](const auto& p) { return Adam(p); }), kLowest);
   EXPECT_EQ(stepped([](const auto& p) { return AdamW(p); }), kLowest);
   EXPECT_EQ(stepped([](const auto& p) { return RMSprop(p); }), kLowest);
+  EXPECT_EQ(stepped([](const auto& p) { return NAdam(p); }), kLowest);
+  EXPECT_EQ(stepped([](const auto& p) { return RAdam(p); }), kLowest);
+  EXPECT_EQ(stepped([](const auto& p) { return Adamax(p); }), kLowest);
+  EXPECT_EQ(stepped([](const auto& p) { return Adagrad(p); }), kLowest);
+  EXPECT_EQ(stepped([](const auto& p) { return Adadelta(p); }), kLowest);
 }
 
 }  // namespace

@@ -127,6 +127,30 @@ TEST(Parametrize, SpectralNormMakesTheLargestSingularValueOne) {
   EXPECT_TRUE(layer.get_buffer("parametrizations.weight.0._u").equal(u));
 }
 
+// Recomputing must divide by the singular value that the forward pass found.
+TEST(Parametrize, SpectralNormIteratesOnceWhenItIsRecomputed) {
+  struct Run {
+    std::vector<float> weight_grad, x_grad, u;
+  };
+
+  const auto run = [](bool recomputes) {
+    manual_seed(3);
+    Linear layer = spectral_norm(Linear(3, 4));
+    const Tensor x = randn({2, 3}).requires_grad_();
+    const auto call = [&](const std::vector<Tensor>& in) { return layer(in[0]); };
+    const Tensor y = recomputes ? recompute(call, {x}) : call({x});
+    (y * y).sum().backward();
+    return Run{layer.get_parameter("parametrizations.weight.original").grad().to_vector<float>(),
+               x.grad().to_vector<float>(),
+               layer.get_buffer("parametrizations.weight.0._u").to_vector<float>()};
+  };
+
+  const Run plain = run(false), recomputed = run(true);
+  EXPECT_EQ(recomputed.weight_grad, plain.weight_grad);
+  EXPECT_EQ(recomputed.x_grad, plain.x_grad);
+  EXPECT_EQ(recomputed.u, plain.u);
+}
+
 TEST(Parametrize, WorksInsideASequentialAndAGraph) {
   manual_seed(2);
 

@@ -107,6 +107,17 @@ TEST(GradScaler, EveryOptimizerIsJudgedAloneButOneOverflowLowersTheScale) {
   EXPECT_EQ(scaler.get_scale(), 1);
 }
 
+TEST(GradScaler, UnscalesGlobalGradientsUnderAPlacementGuard) {
+  run_ranks(2, [] {
+    const PlacementGuard guard(Placement("cpu", {0, 1}), sbp::broadcast);
+    nn::Linear fc(4, 2);
+    SGD optimizer(fc.parameters(), {.lr = 0.1});
+    GradScaler scaler;
+    scaler.scale(fc(ones({3, 4})).sum()).backward();
+    EXPECT_TRUE(scaler.step(optimizer));
+  });
+}
+
 TEST(GradScaler, AnOverflowInOneRanksPartStopsAll) {
   run_ranks(2, [] {
     const Placement both("cpu", {0, 1}), last("cpu", {1});
@@ -171,6 +182,18 @@ TEST(MovingAverage, AStateWithoutTheAveragesItCountsIsRefused) {
                InvalidArgument);
   average.load_state_dict(MovingAverage({p}).state_dict());
   EXPECT_THROW(average.copy_to_tensors(), InvalidArgument) << "there is none yet";
+}
+
+TEST(MovingAverage, IntegersAreCopied) {
+  const Tensor p = tensor({1.F}), count = tensor({int64_t{1}});
+  MovingAverage average({p, count}, {.decay = 0.5});
+  average.update();
+  p.fill_(3);
+  count.fill_(7);
+  average.update();
+  EXPECT_EQ(average.averages()[0].item(), 2);
+  EXPECT_EQ(average.averages()[1].item<int64_t>(), 7);
+  EXPECT_EQ(average.num_updates(), 2);
 }
 
 TEST(MovingAverage, WithoutDecayEveryUpdateCountsAlike) {

@@ -1,5 +1,6 @@
 #include "ops/index/embedding.h"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
+#include "ops/index/embedding_bag.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
 
@@ -122,6 +124,34 @@ TEST(Embedding, ShortensTheRowsTaken) {
   embedding(tensor({3}), weight, {.max_norm = 7, .norm_type = 1});
   EXPECT_NEAR(weight.to_vector<double>()[7], 4, 1e-7);
   EXPECT_THROW(embedding(tensor({3}), weight, {.max_norm = 0}), InvalidArgument);
+}
+
+TEST(EmbeddingBag, PaddingRowsCountForNothing) {
+  for (const float padding : {INFINITY, std::nanf("")}) {
+    const Tensor weight = tensor({{padding}, {2.f}, {4.f}});
+    for (const std::string mode : {"sum", "mean", "max"}) {
+      const EmbeddingBagOptions options{.mode = mode, .padding_idx = 0};
+      EmbeddingBagOptions by_offsets = options;
+      by_offsets.offsets = tensor({int64_t{0}});
+      EXPECT_EQ(embedding_bag(tensor({{0, 1}}), weight, options).item<float>(), 2) << mode;
+      EXPECT_EQ(embedding_bag(tensor({0, 1}), weight, by_offsets).item<float>(), 2) << mode;
+    }
+  }
+}
+
+TEST(EmbeddingBag, RefusesOffsetsThatDoNotDivideTheIndices) {
+  const Tensor weight = ones({3, 1}), indices = tensor({0, 1, 2, 0, 1});
+  const auto sums = [&](const std::vector<int64_t>& offsets) {
+    return embedding_bag(
+               indices, weight,
+               {.offsets = tensor(offsets, {static_cast<int64_t>(offsets.size())}), .mode = "sum"})
+        .to_vector<float>();
+  };
+  EXPECT_EQ(sums({0, 3, 3}), Floats({3, 0, 2}));
+  EXPECT_EQ(sums({0, 5}), Floats({5, 0}));
+  EXPECT_THROW(sums({1, 3}), InvalidArgument);
+  EXPECT_THROW(sums({0, 9}), InvalidArgument);
+  EXPECT_THROW(sums({0, 3, 2}), InvalidArgument);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/grad_mode.h"
 #include "graph/trace/tracer.h"
 #include "nn/graph.h"
+#include "nn/job/function_state.h"
 #include "nn/layout.h"
 #include "nn/optim/lr_decay.h"
 #include "ops/creation/creation.h"
@@ -67,47 +68,24 @@ Tensor global_of(const Array& array, const Placement& placement) {
   return dispatch(boxing::kLocalToGlobal, {&part}, attrs, Site::here());
 }
 
-// Prefix, in files, of state that is not a variable but belongs to a function.
-constexpr const char* kFunction = "function-";
-
-std::string prefix_of(const Definition& definition, const char* part) {
-  return str(kFunction, definition.number, "-", part, "-");
-}
-
-void add_prefixed(nn::StateDict& state, const std::string& prefix, const nn::StateDict& part) {
-  for (const auto& [name, tensor] : part)
-    state.emplace(prefix + name, whole(tensor));
-}
-
-// Moves the entries whose names begin with `prefix` out of `state`; the result has names without
-// it.
-nn::StateDict take_prefixed(nn::StateDict& state, const std::string& prefix) {
-  nn::StateDict part;
-  for (auto at = state.begin(); at != state.end();) {
-    if (at->first.starts_with(prefix)) {
-      part.emplace(at->first.substr(prefix.size()), at->second);
-      at = state.erase(at);
-    } else {
-      ++at;
-    }
-  }
-  return part;
-}
-
 }  // namespace
 
 // The graph of a job function on this rank.
 class CompiledJob : public nn::Graph<CompiledJob> {
  public:
-  CompiledJob(RankJob& job, DefinitionPtr definition)
-      : job_(job), definition_(std::move(definition)) {}
+  // Does not own the definition, so that a function ends with its last handle. Who runs the graph
+  // has one.
+  CompiledJob(RankJob& job, const Definition& definition) : job_(job), definition_(definition) {}
 
   std::vector<Tensor> build(const std::vector<Tensor>& inputs) {
-    return job_.run_body(*definition_, inputs);
+    return job_.run_body(definition_, inputs);
   }
 
-  void minimize_with(const Minimizer& minimizer, const std::vector<Tensor>& variables) {
+  // `names` are those of `variables`.
+  void minimize_with(const Minimizer& minimizer, const std::vector<Tensor>& variables,
+                     std::vector<std::string> names) {
     optimizer_ = minimizer.make(variables);
+    updated_ = std::move(names);
     if (minimizer.lr) {
       schedule_ = std::make_unique<optim::lr_scheduler::LambdaLR>(
           *optimizer_, optim::lr_scheduler::LambdaLROptions{.lr_lambda = minimizer.lr});
@@ -115,24 +93,32 @@ class CompiledJob : public nn::Graph<CompiledJob> {
     add_optimizer(*optimizer_, {.lr_scheduler = schedule_.get()});
   }
 
-  void add_state(nn::StateDict& state) const {
-    if (optimizer_ != nullptr)
-      add_prefixed(state, prefix_of(*definition_, "optimizer"), optimizer_->state_dict());
-    if (schedule_ != nullptr)
-      add_prefixed(state, prefix_of(*definition_, "schedule"), schedule_->state_dict());
+  bool is_training() const { return optimizer_ != nullptr; }
+
+  // The names of the variables that a training function updates.
+  const std::vector<std::string>& updated() const { return updated_; }
+
+  FunctionState state() const {
+    return {.variables = updated_,
+            .optimizer = optimizer_->state_dict(),
+            .schedule = schedule_ == nullptr ? nn::StateDict() : schedule_->state_dict()};
   }
 
-  void load_state(nn::StateDict& state) const {
-    const nn::StateDict optimizer = take_prefixed(state, prefix_of(*definition_, "optimizer"));
-    const nn::StateDict schedule = take_prefixed(state, prefix_of(*definition_, "schedule"));
-    if (optimizer_ != nullptr) optimizer_->load_state_dict(optimizer);
-    if (schedule_ != nullptr) schedule_->load_state_dict(schedule);
+  void load(const FunctionState& state) const {
+    if (schedule_ == nullptr && !state.schedule.empty()) {
+      throw InvalidArgument(
+          "[job] the file has the state of a learning rate schedule, but the function that it "
+          "belongs to has none; give its optimizer the schedule that was saved");
+    }
+    optimizer_->load_state_dict(state.optimizer);
+    if (schedule_ != nullptr) schedule_->load_state_dict(state.schedule);
   }
 
  private:
   RankJob& job_;
-  DefinitionPtr definition_;
+  const Definition& definition_;
   std::unique_ptr<optim::Optimizer> optimizer_;  // of a training function
+  std::vector<std::string> updated_;
   std::unique_ptr<optim::lr_scheduler::LambdaLR> schedule_;
 };
 
@@ -192,10 +178,20 @@ nn::StateDict RankJob::variables() const {
   return values;
 }
 
+std::vector<CompiledJob*> RankJob::training(std::span<const DefinitionPtr> definitions) const {
+  std::vector<CompiledJob*> jobs;
+  for (const DefinitionPtr& definition : definitions) {
+    CompiledJob& job = *compiled_.at(definition->number);
+    if (job.is_training()) jobs.push_back(&job);
+  }
+  return jobs;
+}
+
 nn::StateDict RankJob::state(std::span<const DefinitionPtr> definitions) const {
   nn::StateDict state = variables();
-  for (const DefinitionPtr& definition : definitions)
-    compiled_.at(definition->number)->add_state(state);
+  size_t number = 0;
+  for (const CompiledJob* job : training(definitions))
+    add_function(state, number++, job->state());
   return state;
 }
 
@@ -221,12 +217,10 @@ void RankJob::load_variables(const nn::StateDict& values) const {
 }
 
 void RankJob::load_state(std::span<const DefinitionPtr> definitions, const nn::StateDict& state) {
-  nn::StateDict values = state;
-  nn::StateDict of_functions;
-  for (auto at = values.begin(); at != values.end();) {
-    const bool is_variable = variables_.contains(at->first) || !at->first.starts_with(kFunction);
-    if (!is_variable) of_functions.insert(*at);
-    at = is_variable ? std::next(at) : values.erase(at);
+  nn::StateDict values, of_functions;
+  for (const auto& [name, value] : state) {
+    const bool is_variable = variables_.contains(name) || !is_of_function(name);
+    (is_variable ? values : of_functions).emplace(name, value);
   }
   for (const auto& [name, variable] : variables_) {
     if (!values.contains(name)) {
@@ -240,10 +234,20 @@ void RankJob::load_state(std::span<const DefinitionPtr> definitions, const nn::S
     compiled_.clear();
     declare(definitions);
   } else {
-    for (const DefinitionPtr& definition : definitions)
-      compiled_.at(definition->number)->load_state(of_functions);
+    load_functions(definitions, read_functions(of_functions));
   }
   load_variables(values);
+}
+
+void RankJob::load_functions(std::span<const DefinitionPtr> definitions,
+                             std::span<const FunctionState> saved) const {
+  const std::vector<CompiledJob*> jobs = training(definitions);
+  std::vector<std::vector<std::string>> updated;
+  for (const CompiledJob* job : jobs)
+    updated.push_back(job->updated());
+  const std::vector<const FunctionState*> states = match_functions(saved, updated);
+  for (size_t i = 0; i < jobs.size(); ++i)
+    jobs[i]->load(*states[i]);
 }
 
 CompiledJob& RankJob::compiled(const DefinitionPtr& definition) {
@@ -253,7 +257,7 @@ CompiledJob& RankJob::compiled(const DefinitionPtr& definition) {
 }
 
 std::unique_ptr<CompiledJob> RankJob::compile(const DefinitionPtr& definition) {
-  auto job = std::make_unique<CompiledJob>(*this, definition);
+  auto job = std::make_unique<CompiledJob>(*this, *definition);
   const GradModeGuard grad_mode(definition->is_train);
   Body body{.definition = *definition, .placement = devices_, .only_declares = true};
 
@@ -284,7 +288,7 @@ std::unique_ptr<CompiledJob> RankJob::compile(const DefinitionPtr& definition) {
     }
     run(body, inputs);
   }
-  if (body.minimizer) job->minimize_with(*body.minimizer, body.used);
+  if (body.minimizer) job->minimize_with(*body.minimizer, body.used, names_of(body.used));
   return job;
 }
 
@@ -374,6 +378,18 @@ void RankJob::note_use(const Tensor& variable) {
   const auto is_it = [&](const Tensor& other) { return other.is_same(variable); };
   if (variable.requires_grad() && std::none_of(body_->used.begin(), body_->used.end(), is_it))
     body_->used.push_back(variable);
+}
+
+std::vector<std::string> RankJob::names_of(const std::vector<Tensor>& tensors) const {
+  std::vector<std::string> names;
+  for (const Tensor& tensor : tensors) {
+    const auto found = std::find_if(variables_.begin(), variables_.end(), [&](const auto& entry) {
+      return entry.second.tensor.is_same(tensor);
+    });
+    FLOW_ASSERT(found != variables_.end());
+    names.push_back(found->first);
+  }
+  return names;
 }
 
 Tensor RankJob::in_scope(const TensorArg& x) const {

@@ -36,6 +36,7 @@ Tensor wrap(const Array& array, int64_t offset, const Shape& shape);
 Array to_array(const Tensor& local);
 
 class CompiledJob;
+struct FunctionState;
 
 class RankJob {
  public:
@@ -107,10 +108,16 @@ class RankJob {
   // Registers the tensors of the module as variables.
   void add_variables(std::string_view name, const nn::ModuleBase& module, Site site);
   void note_use(const Tensor& variable);
+  // The names of variables.
+  std::vector<std::string> names_of(const std::vector<Tensor>& tensors) const;
   // Sets training or evaluation mode of all modules.
   void set_mode(bool is_train);
   // Throws InvalidArgument for a name that no variable has, or a value of another shape or dtype.
   void check_fit(const nn::StateDict& values) const;
+  // The compiled training functions among `definitions`, in their order.
+  std::vector<CompiledJob*> training(std::span<const DefinitionPtr> definitions) const;
+  void load_functions(std::span<const DefinitionPtr> definitions,
+                      std::span<const FunctionState> saved) const;
   CompiledJob& compiled(const DefinitionPtr& definition);
   // Makes the variables and finds what the function minimizes, by a trace that is then discarded.
   std::unique_ptr<CompiledJob> compile(const DefinitionPtr& definition);

@@ -269,6 +269,131 @@ TEST_F(Job, ACheckPointGoesOnWhereItWas) {
   std::remove(path.c_str());
 }
 
+// Checkpoints of functions that train or use one dense layer.
+class JobCheckPoint : public Job {
+ protected:
+  ~JobCheckPoint() override { std::remove(path_.c_str()); }
+
+  static auto define_train(const std::string& layer = "layer") {
+    return job::global_function(
+        {.type = "train"}, job::Placeholder({kBatch, 3}, float64), [layer](job::Blob x) {
+          const auto loss = flow::square(job::layers::dense(x, 2, {.name = layer}));
+          job::optimizer::Rule([](const std::vector<Tensor>& variables) {
+            return std::make_unique<optim::Adam>(variables, optim::AdamOptions{.lr = 0.1});
+          }).minimize(loss);
+          return loss;
+        });
+  }
+
+  static auto define_predict() {
+    return job::global_function({}, job::Placeholder({kBatch, 3}, float64), [](job::Blob x) {
+      return job::layers::dense(x, 2, {.name = "layer"});
+    });
+  }
+
+  template <class Train>
+  static std::vector<double> take_steps(Train& train, int num_steps = 3) {
+    std::vector<Array> losses;
+    for (int step = 0; step < num_steps; ++step)
+      losses.push_back(train(wave({kBatch, 3}, step)));
+    return joined(losses);
+  }
+
+  const std::string path_ = fs::path(::testing::TempDir()) / "job_functions.safetensors";
+};
+
+TEST_F(JobCheckPoint, ContinuesATrainingBesideOtherFunctionsThanBefore) {
+  std::vector<double> expected;
+  {
+    auto predict = define_predict();
+    auto train = define_train();
+    take_steps(train);
+    job::CheckPoint().save(path_);
+    expected = take_steps(train);
+  }
+  job::close();
+
+  {
+    auto train = define_train();
+    job::CheckPoint().load(path_);
+    expect_near(take_steps(train), expected);
+  }
+  job::close();
+  auto train = define_train();
+  auto predict = define_predict();
+  job::CheckPoint().load(path_);
+  expect_near(take_steps(train), expected);
+}
+
+TEST_F(JobCheckPoint, ContinuesAFunctionThatWasDefinedAgain) {
+  std::vector<double> expected;
+  {
+    auto train = define_train();
+    take_steps(train);
+    job::CheckPoint().save(path_);
+    expected = take_steps(train);
+  }
+
+  auto again = define_train();  // while the devices still run
+  job::CheckPoint().load(path_);
+  expect_near(take_steps(again), expected);
+  job::close();
+  job::CheckPoint().load(path_);
+  expect_near(take_steps(again), expected);
+}
+
+TEST_F(JobCheckPoint, KnowsFunctionsByTheVariablesThatTheyUpdate) {
+  std::vector<double> expected, expected_of_other;
+  {
+    auto train = define_train();
+    auto other = define_train("other");
+    take_steps(train), take_steps(other, 2);
+    job::CheckPoint().save(path_);
+    expected = take_steps(train), expected_of_other = take_steps(other);
+  }
+  job::close();
+
+  auto other = define_train("other");
+  auto train = define_train();
+  job::CheckPoint().load(path_);
+  expect_near(take_steps(train), expected);
+  expect_near(take_steps(other), expected_of_other);
+}
+
+TEST_F(JobCheckPoint, OfOtherTrainingFunctionsIsRefusedBeforeAnythingIsLoaded) {
+  auto train = define_train();
+  take_steps(train);
+  job::CheckPoint().save(path_);
+  take_steps(train);
+  auto second = define_train();
+  const auto before = job::variables();
+
+  EXPECT_ERROR(job::CheckPoint().load(path_), InvalidArgument,
+               "cannot continue training function 0, which updates layer-weight, layer-bias: it "
+               "has the state of 1 functions that update these variables, and 2 of the functions "
+               "that exist do; define the same training functions");
+
+  for (const auto& [name, value] : job::variables())
+    EXPECT_EQ(value.to_vector<double>(), before.at(name).to_vector<double>()) << name;
+}
+
+TEST_F(JobCheckPoint, OfATrainingIsLoadedByAProgramThatOnlyPredicts) {
+  const Array x = wave({kBatch, 3}, 0);
+  std::vector<double> expected;
+  {
+    auto train = define_train();
+    auto predict = define_predict();
+    take_steps(train);
+    job::CheckPoint().save(path_);
+    expected = joined({predict(x)});
+  }
+  job::close();
+
+  auto predict = define_predict();
+  job::CheckPoint().load(path_);
+  expect_near(joined({predict(x)}), expected);
+}
+
 TEST_F(Job, VariablesAreReadAndSetByName) {
   auto predict = job::global_function({}, job::Placeholder({2, 3}, float32), [](job::Blob x) {
     return job::layers::dense(x, 2, {.name = "layer"});

@@ -297,7 +297,7 @@ std::vector<Tensor> RankJob::run_body(const Definition& definition,
   Body body{.definition = definition, .placement = devices_, .only_declares = false};
   std::vector<Tensor> results = run(body, inputs);
   for (Tensor& result : results)
-    result = as_result(result);
+    result = as_result(result, definition.view);
   return results;
 }
 
@@ -320,12 +320,24 @@ std::vector<Tensor> RankJob::run(Body& body, const std::vector<Tensor>& inputs) 
 
 // In consistent view, the whole result on the first device; in mirrored view, the result of this
 // device.
-Tensor RankJob::as_result(const Tensor& output) const {
+Tensor RankJob::as_result(const Tensor& output, View view) {
   if (!output.defined()) {
     throw InvalidArgument(
         "[job] the function returned an undefined blob; return only blobs that have values");
   }
-  if (!output.is_global()) return output.detach();
+  if (view == View::kMirrored) {
+    if (output.is_global()) {
+      throw InvalidArgument(str("[job] the function returned the global blob ", output.meta(),
+                                " in mirrored view, where every device returns a blob of its own; "
+                                "return its to_local()"));
+    }
+    return output.detach();
+  }
+  if (!output.is_global()) {
+    throw InvalidArgument(str("[job] the function returned the local blob ", output.meta(),
+                              " in consistent view, where results are global; compute it from the "
+                              "arguments or variables, or return its to_global()"));
+  }
   return output.detach().to_global({.placement = Placement("cpu", {0}), .sbp = sbp::broadcast});
 }
 

@@ -123,7 +123,7 @@ class RankJob {
   std::unique_ptr<CompiledJob> compile(const DefinitionPtr& definition);
   std::vector<Tensor> run(Body& body, const std::vector<Tensor>& inputs);
   void average_gradients() const;
-  Tensor as_result(const Tensor& output) const;
+  static Tensor as_result(const Tensor& output, View view);
 
   Placement devices_;
   std::map<std::string, Variable, std::less<>> variables_;

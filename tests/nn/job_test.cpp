@@ -465,6 +465,22 @@ TEST_F(Job, FunctionsThatCannotBeAreRefused) {
   EXPECT_ERROR(job::config::device_num("cuda", 2), Unsupported, "use \"cpu\"");
 }
 
+TEST_F(Job, ResultsOfTheOtherViewAreRefused) {
+  job::config::device_num("cpu", 2);
+  auto local = job::global_function({}, job::Placeholder({2, 3}, float32),
+                                    [](job::Blob) { return flow::ones({2}); });
+  auto global = job::global_function(
+      {.default_logical_view = job::mirrored_view()}, job::ListPlaceholder({2}, float32),
+      [](job::Blob x) {
+        return x.to_global({.placement = Placement("cpu", {0, 1}), .sbp = sbp::partial_sum});
+      });
+  const Array x(std::vector<float>(6), {2, 3}), half(std::vector<float>{1, 2}, {2});
+
+  EXPECT_ERROR(local(x), InvalidArgument,
+               "returned the local blob (2,) float32 in consistent view");
+  EXPECT_ERROR(global({half, half}), InvalidArgument, "returned the global blob (2,) float32");
+}
+
 TEST_F(Job, AnErrorOfAllDevicesLeavesThemRunning) {
   job::config::device_num("cpu", 2);
   auto wrong = job::global_function({}, job::Placeholder({2, 3}, float32),

@@ -1,5 +1,6 @@
 #include "nn/job/layers.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <vector>
@@ -92,6 +93,18 @@ void check_dims(const char* layer, const TensorArg& x, int64_t dims, const char*
       x.site());
 }
 
+// `sizes` holds one number for both dims, or one for each.
+void check_sizes(const char* layer, const char* name, const Ints& sizes, Site site) {
+  const std::vector<int64_t>& values = sizes.values();
+  const bool is_good = (values.size() == 1 || values.size() == 2) &&
+                       std::all_of(values.begin(), values.end(), [](int64_t n) { return n >= 1; });
+  if (is_good) return;
+  throw InvalidArgument(
+      str("[", layer, "] ", name, " must be one or two numbers that are at least 1; received ",
+          values.size() > 2 ? str(values.size(), " numbers") : str(Shape(values))),
+      site);
+}
+
 Tensor activated(const Activation& activation, const Tensor& y) {
   return activation ? activation(y) : y;
 }
@@ -128,13 +141,12 @@ Blob dense(const TensorArg& x, int64_t units, const DenseOptions& options) {
 Blob conv2d(const TensorArg& x, int64_t filters, const Ints& kernel, const Conv2dOptions& options) {
   RankJob& job = RankJob::in_function("conv2d", x.site());
   check_dims("conv2d", x, 4, "(N, C, H, W)");
-  const std::vector<int64_t>& sizes = kernel.values();
-  if (filters < 1 || sizes.empty() || sizes.size() > 2) {
-    throw InvalidArgument(
-        str("[conv2d] filters must be at least 1, and kernel one or two sizes; received ", filters,
-            " filters and ", sizes.size(), " sizes"),
-        x.site());
+  if (filters < 1) {
+    throw InvalidArgument(str("[conv2d] filters must be at least 1; received ", filters), x.site());
   }
+  check_sizes("conv2d", "kernel", kernel, x.site());
+  check_sizes("conv2d", "strides", options.strides, x.site());
+  const std::vector<int64_t>& sizes = kernel.values();
   const Tensor input = job.in_scope(x);
   const auto [weight, bias] =
       parameters_of(job, "conv2d", {filters, input.size(1), sizes.front(), sizes.back()}, input,
@@ -149,6 +161,8 @@ Blob conv2d(const TensorArg& x, int64_t filters, const Ints& kernel, const Conv2
 Blob max_pool2d(const TensorArg& x, const PoolOptions& options) {
   RankJob& job = RankJob::in_function("max_pool2d", x.site());
   check_dims("max_pool2d", x, 4, "(N, C, H, W)");
+  check_sizes("max_pool2d", "ksize", options.ksize, x.site());
+  check_sizes("max_pool2d", "strides", options.strides, x.site());
   const Tensor input = job.in_scope(x);
   const TensorArg at(input, x.site());
   if (options.padding.mode() != Padding::Mode::kSame) {

@@ -251,6 +251,27 @@ TEST_F(Job, SamePoolingPadsTheEndFurther) {
   EXPECT_EQ(y.to_vector<float>(), std::vector<float>({-3, -1, -1}));
 }
 
+TEST_F(Job, SizesAndStridesOfWindowsAreChecked) {
+  const Array x(std::vector<float>(6), {1, 1, 1, 6});
+  for (const char* padding : {"SAME", "VALID"}) {
+    const auto expect_refused = [&](const job::PoolOptions& options, const std::string& text) {
+      auto pool = job::global_function({}, job::Placeholder({1, 1, 1, 6}, float32),
+                                       [&](job::Blob b) { return job::max_pool2d(b, options); });
+      EXPECT_ERROR(pool(x), InvalidArgument, text);
+    };
+    expect_refused({.strides = 0, .padding = padding},
+                   "[max_pool2d] strides must be one or two numbers that are at least 1; "
+                   "received (0,)");
+    expect_refused({.strides = Ints(), .padding = padding}, "received ()");
+    expect_refused({.strides = {1, 2, 3}, .padding = padding}, "received 3 numbers");
+    expect_refused({.ksize = {2, -1}, .padding = padding}, "ksize must be one or two numbers");
+    auto conv = job::global_function({}, job::Placeholder({1, 1, 1, 6}, float32), [&](job::Blob b) {
+      return job::layers::conv2d(b, 1, 1, {.strides = {1, 0}, .padding = padding});
+    });
+    EXPECT_ERROR(conv(x), InvalidArgument, "[conv2d] strides must be one or two numbers");
+  }
+}
+
 TEST_F(Job, ACheckPointGoesOnWhereItWas) {
   const std::string path = fs::path(::testing::TempDir()) / "job.safetensors";
   job::config::device_num("cpu", 2);

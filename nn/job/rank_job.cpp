@@ -161,8 +161,9 @@ std::vector<Array> RankJob::call(const DefinitionPtr& definition,
 }
 
 void RankJob::declare(std::span<const DefinitionPtr> definitions) {
-  for (const DefinitionPtr& definition : definitions)
-    compiled(definition);
+  for (const DefinitionPtr& definition : definitions) {
+    if (!failed_.contains(definition->number)) compiled(definition);
+  }
 }
 
 void RankJob::forget() {
@@ -181,8 +182,9 @@ nn::StateDict RankJob::variables() const {
 std::vector<CompiledJob*> RankJob::training(std::span<const DefinitionPtr> definitions) const {
   std::vector<CompiledJob*> jobs;
   for (const DefinitionPtr& definition : definitions) {
-    CompiledJob& job = *compiled_.at(definition->number);
-    if (job.is_training()) jobs.push_back(&job);
+    const auto found = compiled_.find(definition->number);
+    if (found != compiled_.end() && found->second->is_training())
+      jobs.push_back(found->second.get());
   }
   return jobs;
 }
@@ -251,9 +253,13 @@ void RankJob::load_functions(std::span<const DefinitionPtr> definitions,
 }
 
 CompiledJob& RankJob::compiled(const DefinitionPtr& definition) {
-  std::unique_ptr<CompiledJob>& job = compiled_[definition->number];
-  if (job == nullptr) job = compile(definition);
-  return *job;
+  const int64_t number = definition->number;
+  const auto found = compiled_.find(number);
+  if (found != compiled_.end()) return *found->second;
+  failed_.insert(number);
+  CompiledJob& job = *compiled_.emplace(number, compile(definition)).first->second;
+  failed_.erase(number);
+  return job;
 }
 
 std::unique_ptr<CompiledJob> RankJob::compile(const DefinitionPtr& definition) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,7 +53,8 @@ class RankJob {
   // ---- commands, which all ranks run `inputs` are the inputs of this rank. Returns the results of
   // this rank; in consistent view rank 0 returns all results and the other ranks none.
   std::vector<Array> call(const DefinitionPtr& definition, const std::vector<Array>& inputs);
-  // Makes the variables of functions that have not run yet.
+  // Makes the variables of functions that have not run yet, without those whose body has thrown
+  // before: their error is known.
   void declare(std::span<const DefinitionPtr> definitions);
   void forget();
   // The whole variables by name, and the state that `definitions` need to continue training. Every
@@ -90,6 +92,7 @@ class RankJob {
     internal::MadeModule made;
     const std::type_info* type;
     Placement placement;
+    View view;
   };
 
   // The function being traced.
@@ -114,7 +117,7 @@ class RankJob {
   void set_mode(bool is_train);
   // Throws InvalidArgument for a name that no variable has, or a value of another shape or dtype.
   void check_fit(const nn::StateDict& values) const;
-  // The compiled training functions among `definitions`, in their order.
+  // The training functions among `definitions` that are compiled, in their order.
   std::vector<CompiledJob*> training(std::span<const DefinitionPtr> definitions) const;
   void load_functions(std::span<const DefinitionPtr> definitions,
                       std::span<const FunctionState> saved) const;
@@ -128,6 +131,7 @@ class RankJob {
   Placement devices_;
   std::map<std::string, Variable, std::less<>> variables_;
   std::map<int64_t, std::unique_ptr<CompiledJob>> compiled_;  // by number of definition
+  std::set<int64_t> failed_;  // numbers of the definitions that could not be compiled
   std::map<std::string, HeldModule, std::less<>> modules_;
   std::optional<bool> mode_;  // training mode of all modules; unset: unknown
   Body* body_ = nullptr;      // set while a body runs

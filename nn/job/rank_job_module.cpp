@@ -29,6 +29,16 @@ std::shared_ptr<void> RankJob::module(std::string_view name, const std::type_inf
     mode_.reset();
   }
   const HeldModule& held = found->second;
+  if (held.view != body_->definition.view) {
+    const bool is_mirrored = held.view == View::kMirrored;
+    throw InvalidArgument(
+        str("[job] module ", name, " already exists in ", is_mirrored ? "mirrored" : "consistent",
+            " view, where ",
+            is_mirrored ? "every device has a copy" : "all devices share its parameters",
+            "; received a request for it in ", is_mirrored ? "consistent" : "mirrored",
+            " view; use another name"),
+        site);
+  }
   if (*held.type != type || !(held.placement == body_->placement)) {
     throw InvalidArgument(str("[job] module ", name, " already exists on ", held.placement,
                               "; received a request for it on ", body_->placement,
@@ -53,7 +63,7 @@ RankJob::HeldModule RankJob::make_module(std::string_view name, const std::type_
   }
   const graph::SuspendTracing outside;
   const NoGradGuard no_grad;
-  HeldModule held{make(), &type, body_->placement};
+  HeldModule held{make(), &type, body_->placement, body_->definition.view};
   nn::ModuleBase& module = held.made.base;
   module.to_global(devices_, sbp::broadcast, site);  // with the values of device 0
   if (is_mirrored) {

@@ -290,6 +290,20 @@ TEST_F(JobModule, WhatCannotBeIsRefused) {
   expect_error([&] { lists({x}); }, "mirrored view");
 }
 
+TEST_F(JobModule, OfTheOtherViewIsRefused) {
+  const Array x = wave({kBatch, 6}, 0);
+  const auto call = [](job::Blob b) { return job::get_module("net", mlp)(b); };
+  auto mirrored = job::global_function({.default_logical_view = job::mirrored_view()},
+                                       job::ListPlaceholder({kBatch, 6}, float64), call);
+  auto consistent = job::global_function({}, job::Placeholder({kBatch, 6}, float64), call);
+
+  mirrored({x});
+  expect_error([&] { consistent(x); }, "module net already exists in mirrored view");
+  job::close();
+  consistent(x);
+  expect_error([&] { mirrored({x}); }, "received a request for it in mirrored view");
+}
+
 TEST(ArrayFile, ReadsWhatTensorsWroteAndBack) {
   const std::string path = testing::TempDir() + "arrays.safetensors";
   std::map<std::string, Array> arrays;

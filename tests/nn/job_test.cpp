@@ -398,6 +398,28 @@ TEST_F(JobCheckPoint, OfOtherTrainingFunctionsIsRefusedBeforeAnythingIsLoaded) {
     EXPECT_EQ(value.to_vector<double>(), before.at(name).to_vector<double>()) << name;
 }
 
+TEST_F(JobCheckPoint, LeavesOutFunctionsWhoseErrorIsKnown) {
+  auto train = define_train();
+  auto wrong = job::global_function({}, job::Placeholder({kBatch, 3}, float64),
+                                    [](job::Blob x) { return flow::matmul(x, x); });
+  EXPECT_ERROR(wrong(wave({kBatch, 3}, 0)), InvalidArgument, "matmul");
+  take_steps(train);
+
+  EXPECT_EQ(job::variables().size(), 2U);
+  job::CheckPoint().save(path_);
+  const std::vector<double> expected = take_steps(train);
+  job::CheckPoint().load(path_);
+  expect_near(take_steps(train), expected);
+  EXPECT_ERROR(wrong(wave({kBatch, 3}, 0)), InvalidArgument, "matmul");
+}
+
+TEST_F(JobCheckPoint, ThrowsTheErrorOfAFunctionThatHasNotRun) {
+  auto wrong = job::global_function({}, job::Placeholder({kBatch, 3}, float64),
+                                    [](job::Blob x) { return flow::matmul(x, x); });
+
+  EXPECT_ERROR(job::CheckPoint().save(path_), InvalidArgument, "matmul");
+}
+
 TEST_F(JobCheckPoint, OfATrainingIsLoadedByAProgramThatOnlyPredicts) {
   const Array x = wave({kBatch, 3}, 0);
   std::vector<double> expected;

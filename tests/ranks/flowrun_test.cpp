@@ -11,43 +11,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "tests/support/job.h"
+#include "tests/ranks/flowrun_job.h"
 
 namespace flow {
 namespace {
-
-const std::string kPrograms = FLOW_PROGRAMS;
-
-// The file for the jobs' reports; removed at the end.
-const std::string& report_file() {
-  struct File {
-    std::string name = testing::TempDir() + "flowrun_report_" + std::to_string(getpid()) + ".json";
-
-    ~File() { std::remove(name.c_str()); }
-  };
-
-  static const File file;
-  return file.name;
-}
-
-std::vector<std::string> flowrun(std::vector<std::string> options,
-                                 const std::vector<std::string>& program) {
-  options.insert(options.begin(), {kPrograms + "/flowrun", "--report", report_file()});
-  options.insert(options.end(), program.begin(), program.end());
-  return options;
-}
-
-std::string read_report() {
-  std::stringstream text;
-  text << std::ifstream(report_file()).rdbuf();
-  std::remove(report_file().c_str());
-  return text.str();
-}
-
-void expect_words(const std::string& text, const std::vector<std::string>& words) {
-  for (const std::string& word : words)
-    EXPECT_NE(text.find(word), std::string::npos) << "missing: " << word << "\nin: " << text;
-}
 
 struct Fault {
   std::string name;
@@ -568,44 +535,6 @@ TEST(Flowrun, WhatWouldFailAgainIsNotRestarted) {
 
   EXPECT_EQ(job.exit_code, 3) << job.output;
   EXPECT_EQ(job.output.find("restart"), std::string::npos) << job.output;
-}
-
-// Starts a job that loops until it is asked to stop, then runs `action` with the launcher's process
-// id in $pid.
-JobResult interrupt(const std::string& options, const std::string& action) {
-  return run_job({"sh", "-c",
-                  "out=$(mktemp)\n" + kPrograms + "/flowrun --report " + report_file() + " " +
-                      options + " " + kPrograms +
-                      "/rank_fault until_asked > $out 2>&1 & pid=$!\n"
-                      "until grep -q ready $out; do sleep 0.05; done\n" +
-                      action + "\nwait $pid; status=$?; cat $out; rm $out; exit $status"},
-                 {.environment = {"FLOW_TIMEOUT_S=20"}});
-}
-
-TEST(Flowrun, RanksAreAskedToStopBySignalsOfTheLauncher) {
-  for (const std::string options : {"-n 2", "--ranks=threads:2"}) {
-    for (const std::string signal : {"TERM", "USR1"}) {
-      const JobResult job = interrupt(options, "kill -" + signal + " $pid");
-
-      EXPECT_EQ(job.exit_code, 0) << job.output;
-      expect_words(job.output, {"asked to stop"});
-    }
-  }
-}
-
-TEST(Flowrun, ASecondSignalEndsTheJob) {
-  const JobResult job = interrupt("-n 2", "kill -INT $pid; sleep 0.2; kill -INT $pid");
-
-  EXPECT_EQ(job.exit_code, 72) << job.output;
-  expect_nothing_remains(job);
-}
-
-TEST(Flowrun, RanksDoNotOutliveALostLauncher) {
-  const JobResult mpirun_lost =
-      interrupt("-n 2", "kill -KILL $(cat /proc/$pid/task/$pid/children)");
-
-  EXPECT_EQ(mpirun_lost.exit_code, 72) << mpirun_lost.output;
-  expect_nothing_remains(mpirun_lost);
 }
 
 }  // namespace

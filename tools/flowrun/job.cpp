@@ -14,6 +14,7 @@
 #include "tools/flowrun/nodes.h"
 #include "tools/flowrun/process.h"
 #include "tools/flowrun/session.h"
+#include "tools/flowrun/signals.h"
 
 namespace flowrun {
 
@@ -40,12 +41,9 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   JobEnd run(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD})
-      sigaddset(&signals, number);
-    sigprocmask(SIG_BLOCK, &signals, nullptr);
-    events_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+    sigset_t signals = forwarded_signals();
+    sigaddset(&signals, SIGCHLD);
+    events_ = receive_signals(signals);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     const std::vector<pid_t> older_children = find_children();
     launcher_ = start_process(command, {.environment = environment});
@@ -73,7 +71,6 @@ class Job {
     if (nodes_ != nullptr) nodes_->finish();
     reap_orphans();
     kill_children(older_children);
-    end_.was_asked = was_asked_;
     return end_;
   }
 
@@ -104,8 +101,10 @@ class Job {
     const bool asks_to_end = number == SIGINT || number == SIGTERM;
     if (asks_to_end && was_asked_) return end();
     was_asked_ |= asks_to_end;
+    end_.was_signalled = true;
     if (nodes_ != nullptr) nodes_->send_signal(number);
-    if (signal_ranks(session_, number) == 0 && asks_to_end) end();  // no rank has started
+    const bool has_ranks = signal_ranks(session_, number) > 0;
+    if (!has_ranks && (asks_to_end || number == SIGHUP)) end();  // no rank has started
   }
 
   // Keepers may outlive the launcher for a moment, and then become children of this process. If
@@ -141,7 +140,7 @@ class Job {
   Nodes* nodes_;
   int events_ = -1;  // receives signals
   pid_t launcher_ = -1;
-  bool was_asked_ = false;
+  bool was_asked_ = false;  // by SIGINT or SIGTERM; a second one ends the job
   JobEnd end_;
 };
 

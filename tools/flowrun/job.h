@@ -10,7 +10,7 @@ class Nodes;
 
 struct JobEnd {
   bool has_timed_out = false;  // the job exceeded its limit
-  bool was_asked = false;      // SIGINT or SIGTERM asked it to end
+  bool was_signalled = false;  // flowrun forwarded a signal to the ranks
   int launcher_status = 0;     // from wait(); does not show reliably how the ranks ended
 };
 

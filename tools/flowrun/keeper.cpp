@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string_view>
 
 #include <fcntl.h>
@@ -33,7 +34,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::string_view kKeeperWord = "--keep-rank";
-constexpr int kOptionWords = 6;  // flowrun, kKeeperWord, four options
+constexpr int kOptionWords = 7;  // flowrun, kKeeperWord, five options
+constexpr std::string_view kIgnoreWord = "ignore:";
 
 // A stopped rank counts as lost if it does not continue within this time.
 constexpr milliseconds kStoppedLimit(1500);
@@ -219,6 +221,8 @@ class Keeper {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (const int number : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ})
       signal(number, SIG_DFL);
+    for (const int number : options_.ignored)
+      signal(number, SIG_IGN);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -309,6 +313,21 @@ class Keeper {
   Ending ending_;
 };
 
+std::string to_word(const std::vector<int>& signals) {
+  std::string word(kIgnoreWord);
+  for (const int number : signals)
+    word += std::to_string(number) + ',';
+  return word;
+}
+
+std::vector<int> parse_signals(const char* word) {
+  std::vector<int> signals;
+  std::istringstream numbers(word + kIgnoreWord.size());
+  for (std::string number; std::getline(numbers, number, ',');)
+    signals.push_back(static_cast<int>(std::strtol(number.c_str(), nullptr, 10)));
+  return signals;
+}
+
 }  // namespace
 
 std::vector<std::string> keeper_command(const std::string& flowrun, const KeeperOptions& options,
@@ -318,7 +337,8 @@ std::vector<std::string> keeper_command(const std::string& flowrun, const Keeper
                                     options.session,
                                     options.has_prefix ? "prefix" : "plain",
                                     options.binds ? "cores" : "none",
-                                    "dir:" + options.output_dir};
+                                    "dir:" + options.output_dir,
+                                    to_word(options.ignored)};
   words.insert(words.end(), program.begin(), program.end());
   return words;
 }
@@ -332,7 +352,8 @@ int run_keeper(int argc, char** argv) {
   const KeeperOptions options{.session = argv[2],
                               .has_prefix = std::string_view(argv[3]) == "prefix",
                               .binds = std::string_view(argv[4]) == "cores",
-                              .output_dir = argv[5] + std::strlen("dir:")};
+                              .output_dir = argv[5] + std::strlen("dir:"),
+                              .ignored = parse_signals(argv[6])};
   return Keeper(options, argv + kOptionWords).run();
 }
 

@@ -13,6 +13,7 @@ struct KeeperOptions {
   bool has_prefix = true;
   bool binds = true;
   std::string output_dir;
+  std::vector<int> ignored;  // signals that the rank ignores from its start, as flowrun does
 };
 
 // The command line with which a launcher starts flowrun as a keeper of `program`.

@@ -21,6 +21,7 @@
 #include "tools/flowrun/options.h"
 #include "tools/flowrun/secret.h"
 #include "tools/flowrun/session.h"
+#include "tools/flowrun/signals.h"
 #include "tools/flowrun/timeline.h"
 #include "tools/flowrun/verdict.h"
 
@@ -49,7 +50,8 @@ AttemptEnd run_once(const Options& options, long limit_s, Nodes* nodes) {
       .session = nodes == nullptr ? session.path() : "",
       .has_prefix = options.has_prefix && !options.are_threads && options.output_dir.empty(),
       .binds = options.binds && !options.are_threads,
-      .output_dir = options.output_dir};
+      .output_dir = options.output_dir,
+      .ignored = flowrun::ignored_signals()};
   if (nodes != nullptr) {
     nodes->begin(session.path());
     std::ofstream(session.path() + "/directory") << std::filesystem::current_path().string();
@@ -66,7 +68,7 @@ AttemptEnd run_once(const Options& options, long limit_s, Nodes* nodes) {
   const bool is_lost =
       verdict.exit_code == flowrun::kRankLost || verdict.exit_code == flowrun::kStoppedOrTimeout;
   return {.attempt = {.verdict = verdict, .seconds = seconds_since(start)},
-          .is_final = !is_lost || end.has_timed_out || end.was_asked};
+          .is_final = !is_lost || end.has_timed_out || end.was_signalled};
 }
 
 int run_attempts(const Options& options, Nodes* nodes, const Nodes::StartNode& start_node) {

@@ -26,6 +26,7 @@
 #include "tools/flowrun/node_files.h"
 #include "tools/flowrun/process.h"
 #include "tools/flowrun/session.h"
+#include "tools/flowrun/signals.h"
 
 namespace flowrun {
 
@@ -62,7 +63,7 @@ class Node {
     prctl(PR_SET_CHILD_SUBREAPER, 1);  // gets what keepers leave behind that are killed
     connect();
     say_hello();
-    take_over_signals();
+    signals_ = receive_signals(forwarded_signals());
     while (!exit_code_) {
       std::array<pollfd, 2> events = {pollfd{link_->socket(), POLLIN, 0},
                                       pollfd{signals_, POLLIN, 0}};
@@ -150,15 +151,6 @@ class Node {
                               .may_rename = may_rename_host()}));
   }
 
-  void take_over_signals() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2})
-      sigaddset(&signals, number);
-    sigprocmask(SIG_BLOCK, &signals, nullptr);
-    signals_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-  }
-
   void take_frames() {
     while (const auto frame = link_->take()) {
       switch (frame->kind) {
@@ -231,7 +223,8 @@ class Node {
     while (read(signals_, &event, sizeof(event)) == sizeof(event)) {
       const auto number = static_cast<int>(event.ssi_signo);
       const bool asks_to_end = number == SIGINT || number == SIGTERM;
-      if (asks_to_end && (was_asked_ || !attempt_)) {
+      const bool is_idle = !attempt_;
+      if ((asks_to_end && was_asked_) || (is_idle && (asks_to_end || number == SIGHUP))) {
         std::cerr << "flowrun: ended by signal " << number << '\n';
         exit_code_ = kRankLost;
       }

@@ -35,8 +35,8 @@ constexpr size_t kMostVisitors = 64;
 bool has_been_asked_to_end() {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP})
+    sigaddset(&signals, number);
   const timespec now{};
   return sigtimedwait(&signals, nullptr, &now) > 0;
 }

@@ -21,7 +21,8 @@ Or start all nodes by ssh from one of the hosts: flowrun --hosts a:4,b:4 program
 Exit codes: 0 all ranks succeeded; 1 to 63 the failing rank's own code; 64 wrong command line; 65 damaged
 input file; 70 the ranks made calls that do not match; 71 time-out or stopped rank; 72 lost rank; 73 out
 of memory; 74 input or output error; 75 the job still failed after --max-restarts.
-flowrun forwards SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 to the ranks; a second SIGINT or SIGTERM ends them.)";
+flowrun forwards SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 to the ranks; a second SIGINT or SIGTERM ends them.
+If flowrun was started with SIGHUP or SIGINT ignored (nohup), it and the ranks ignore the signal.)";
 
 bool parse_count(std::string_view digits, int64_t& count) {
   const char* end = digits.data() + digits.size();

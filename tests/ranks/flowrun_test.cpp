@@ -228,17 +228,6 @@ TEST(Flowrun, RanksAreBoundToCoresOfTheirOwnUnlessAskedNotTo) {
   EXPECT_EQ(cores_with({"-n", "2"}), bound);
 }
 
-TEST(Flowrun, EveryRankCanHaveFilesOfItsOwn) {
-  const JobResult job =
-      run_job({"sh", "-c",
-               "folder=$(mktemp -d) && " + kPrograms +
-                   "/flowrun -n 2 --output-dir $folder/new sh -c 'echo out; echo err >&2'\n"
-                   "cd $folder/new && head -n 5 * | tr '\\n' ' '; rm -r $folder"});
-
-  EXPECT_EQ(job.exit_code, 0) << job.output;
-  expect_words(job.output, {"rank_0.err <== err", "rank_0.out <== out", "rank_1.out <== out"});
-}
-
 TEST(Flowrun, SharedMemoryMayBeSmall) {
   if (!jobs_are_boxed()) GTEST_SKIP() << "the system allows no file systems of one's own";
 

@@ -48,21 +48,36 @@ long environment_number(const char* name, long fallback) {
   return text == nullptr ? fallback : std::strtol(text, nullptr, 10);
 }
 
-void write_all(int file, std::string_view text) {
+// Returns 0, or the error number of the failure.
+int write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;  // the reader has closed the file
-    text.remove_prefix(static_cast<size_t>(count));
+    if (count >= 0) {
+      text.remove_prefix(static_cast<size_t>(count));
+    } else if (errno == EAGAIN) {  // the reader is slow, and made the file non-blocking
+      pollfd event{file, POLLOUT, 0};
+      poll(&event, 1, -1);
+    } else if (errno != EINTR) {
+      return errno;
+    }
   }
+  return 0;
+}
+
+void complain(const std::string& what) {
+  static_cast<void>(write_all(STDERR_FILENO, "flowrun: " + what + '\n'));
 }
 
 // One output stream of the rank, forwarded line by line so that lines of several ranks do not mix.
 class Stream {
  public:
   // What ends with \r counts as a line if a terminal shows the stream: it is progress in place.
-  Stream(int target, std::string prefix, bool is_on_terminal)
-      : target_(target), prefix_(std::move(prefix)), is_on_terminal_(is_on_terminal) {
+  // `owner` is the name of the rank in messages.
+  Stream(int target, std::string owner, std::string prefix, bool is_on_terminal)
+      : target_(target),
+        owner_(std::move(owner)),
+        prefix_(std::move(prefix)),
+        is_on_terminal_(is_on_terminal) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
     source_ = ends[0];
@@ -90,16 +105,20 @@ class Stream {
 
   bool is_open() const { return source_ >= 0; }
 
+  // The error number of the first write that failed; 0 if none did. A reader that has closed the
+  // file does not want the output, so this is no failure.
+  int error() const { return error_ == EPIPE ? 0 : error_; }
+
   void finish() {
     if (source_ < 0) return;
-    if (!line_.empty()) write_all(target_, prefix_ + line_ + '\n');
+    if (!line_.empty()) put(prefix_ + line_ + '\n');
     close(source_);
     source_ = -1;
   }
 
  private:
   void take(std::string_view text) {
-    if (prefix_.empty()) return write_all(target_, text);
+    if (prefix_.empty()) return put(text);
     std::string lines;
     for (const char c : text) {
       line_ += c;
@@ -107,14 +126,24 @@ class Stream {
       lines += prefix_ + line_;
       line_.clear();
     }
-    write_all(target_, lines);
+    put(lines);
+  }
+
+  // After a failure the rest is dropped, so that the rank can go on.
+  void put(std::string_view text) {
+    if (error_ != 0) return;
+    error_ = write_all(target_, text);
+    if (error() != 0)
+      complain("the output of " + owner_ + " cannot be written: " + std::strerror(error_));
   }
 
   int target_;
+  std::string owner_;
   std::string prefix_;
   bool is_on_terminal_;
   int source_ = -1;
   int writing_end_ = -1;
+  int error_ = 0;
   std::string line_;
 };
 
@@ -150,7 +179,8 @@ class Keeper {
       : options_(std::move(options)),
         program_(program),
         rank_(environment_number("OMPI_COMM_WORLD_RANK", 0)),
-        world_size_(environment_number("OMPI_COMM_WORLD_SIZE", 1)) {}
+        world_size_(environment_number("OMPI_COMM_WORLD_SIZE", 1)),
+        has_threads_(std::getenv("FLOW_RANKS") != nullptr) {}
 
   int run() {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -162,8 +192,9 @@ class Keeper {
     }
     const std::string prefix = options_.has_prefix ? '[' + std::to_string(rank_) + "] " : "";
     const bool is_on_terminal = environment_number(kTerminalWidth, 0) > 0;
-    Stream out(open_target("out", STDOUT_FILENO), prefix, is_on_terminal);
-    Stream err(open_target("err", STDERR_FILENO), prefix, is_on_terminal);
+    const std::string owner = has_threads_ ? "the thread ranks" : "rank " + std::to_string(rank_);
+    Stream out(open_target("out", STDOUT_FILENO), owner, prefix, is_on_terminal);
+    Stream err(open_target("err", STDERR_FILENO), owner, prefix, is_on_terminal);
     // The launcher forwards these signals to its children, and so to the keeper.
     for (const int number : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE})
       signal(number, SIG_IGN);
@@ -175,8 +206,7 @@ class Keeper {
     child_ = fork();
     if (child_ == 0) run_child(out, err);
     if (child_ < 0) {
-      write_all(STDERR_FILENO, std::string("flowrun: cannot start a process for the rank: ") +
-                                   std::strerror(errno) + '\n');
+      complain(std::string("cannot start a process for the rank: ") + std::strerror(errno));
       ending_.exit_code = kRankLost;
     } else {
       write_record(options_.session, "pid", rank_, std::to_string(child_));
@@ -189,7 +219,7 @@ class Keeper {
     err.pump();
     out.finish();
     err.finish();
-    return conclude();
+    return conclude(out.error() != 0 ? out.error() : err.error());
   }
 
  private:
@@ -213,7 +243,7 @@ class Keeper {
     const std::string name = options_.output_dir + "/rank_" + std::to_string(rank_) + '.' + stream;
     const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file >= 0) return file;
-    write_all(STDERR_FILENO, "flowrun: cannot write " + name + ": " + std::strerror(errno) + '\n');
+    complain("cannot write " + name + ": " + std::strerror(errno));
     return otherwise;
   }
 
@@ -229,8 +259,7 @@ class Keeper {
     dup2(out.writing_end(), STDOUT_FILENO);
     dup2(err.writing_end(), STDERR_FILENO);
     execvp(program_[0], program_);
-    write_all(STDERR_FILENO, std::string("flowrun: cannot run ") + program_[0] + ": " +
-                                 std::strerror(errno) + '\n');
+    complain(std::string("cannot run ") + program_[0] + ": " + std::strerror(errno));
     _exit(kUsage);
   }
 
@@ -282,19 +311,22 @@ class Keeper {
     return false;
   }
 
-  int conclude() const {
+  // `output_error` is the error number with which its output was lost, or 0. The rank itself has
+  // not failed then, so the others may go on.
+  int conclude(int output_error) const {
     // A rank that joined the job and ended without reporting it has failed, whatever its exit code.
     const bool left_silently = ending_.exit_code == 0 && ending_.signal == 0 && has_left_silently();
     const bool is_good = ending_.exit_code == 0 && ending_.signal == 0 && !left_silently;
     const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const nlohmann::json record = {{"good", is_good},
-                                   {"exit_code", ending_.exit_code},
-                                   {"signal", ending_.signal},
-                                   {"was_started", child_ > 0},
-                                   {"has_threads", std::getenv("FLOW_RANKS") != nullptr},
-                                   {"was_stopped", ending_.was_stopped},
-                                   {"left_silently", left_silently},
-                                   {"time", std::chrono::duration<double>(now).count()}};
+    nlohmann::json record = {{"good", is_good},
+                             {"exit_code", ending_.exit_code},
+                             {"signal", ending_.signal},
+                             {"was_started", child_ > 0},
+                             {"has_threads", has_threads_},
+                             {"was_stopped", ending_.was_stopped},
+                             {"left_silently", left_silently},
+                             {"time", std::chrono::duration<double>(now).count()}};
+    if (output_error != 0) record["output_error"] = std::strerror(output_error);
     write_record(options_.session, "exit", rank_, record.dump());
     if (is_good) return 0;
     const auto until = Clock::now() + kGrace;
@@ -309,6 +341,7 @@ class Keeper {
   char** program_;
   long rank_;
   long world_size_;
+  bool has_threads_;
   pid_t child_ = -1;
   Ending ending_;
 };

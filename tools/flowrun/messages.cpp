@@ -56,24 +56,16 @@ bool read(const Json& object, const char* name, T& target) {
 
 enum class Type { kFlag, kInteger, kCount, kSeconds, kText, kRanks };
 
-constexpr std::array<std::pair<std::string_view, Type>, 18> kMembers = {{
-    {"cause", Type::kText},
-    {"exit_code", Type::kInteger},
-    {"good", Type::kFlag},
-    {"has_threads", Type::kFlag},
-    {"left_silently", Type::kFlag},
-    {"message", Type::kText},
-    {"missing_ranks", Type::kRanks},
-    {"module", Type::kText},
-    {"node", Type::kInteger},
-    {"op", Type::kText},
-    {"other_site", Type::kText},
-    {"rank", Type::kInteger},
-    {"seq", Type::kCount},
-    {"signal", Type::kInteger},
-    {"site", Type::kText},
-    {"time", Type::kSeconds},
-    {"was_started", Type::kFlag},
+constexpr std::array<std::pair<std::string_view, Type>, 19> kMembers = {{
+    {"cause", Type::kText},          {"exit_code", Type::kInteger},
+    {"good", Type::kFlag},           {"has_threads", Type::kFlag},
+    {"left_silently", Type::kFlag},  {"message", Type::kText},
+    {"missing_ranks", Type::kRanks}, {"module", Type::kText},
+    {"node", Type::kInteger},        {"op", Type::kText},
+    {"other_site", Type::kText},     {"output_error", Type::kText},
+    {"rank", Type::kInteger},        {"seq", Type::kCount},
+    {"signal", Type::kInteger},      {"site", Type::kText},
+    {"time", Type::kSeconds},        {"was_started", Type::kFlag},
     {"was_stopped", Type::kFlag},
 }};
 

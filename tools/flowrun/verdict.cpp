@@ -32,7 +32,7 @@ std::map<long, Json> read_json(const std::string& session, const std::string& ki
 
 // The failure of one rank or node.
 struct Finding {
-  bool follows;  // it was caused by the failure of another rank
+  bool follows;  // it is no cause of the other failures
   double time;
   int exit_code;
   Json report;
@@ -116,6 +116,17 @@ Finding of_exit(long process, const Json& exit) {
   return {false, exit.value("time", 0.0), exit_code, report};
 }
 
+// A rank whose output was lost may have succeeded, so the failures of ranks come before it.
+Finding of_lost_output(long process, const Json& exit) {
+  const long rank = exit.value("has_threads", false) ? kUnknownRank : process;
+  const Json report = {
+      {"cause", "error"},
+      {"rank", rank_json(rank)},
+      {"message", rank_text(rank) + " has lost output that could not be written: " +
+                      exit["output_error"].get<std::string>()}};
+  return {true, exit.value("time", 0.0), kInputOutput, report};
+}
+
 Finding of_node(const Json& lost) {
   Json report = lost;
   report.erase("time");
@@ -134,6 +145,9 @@ std::vector<Finding> find_failures(const std::string& session) {
     if (!content.value("good", true) && !is_explained) {
       findings.push_back(of_exit(rank, content));
     }
+  }
+  for (const auto& [rank, content] : read_json(session, "exit")) {
+    if (content.contains("output_error")) findings.push_back(of_lost_output(rank, content));
   }
   for (const auto& [number, content] : read_json(session, "node"))
     findings.push_back(of_node(content));

@@ -268,6 +268,26 @@ TEST(Flowrun, ProgramsOfAnyKindMayBeStarted) {
   EXPECT_EQ(bad.exit_code, 7) << bad.output;
 }
 
+TEST(Flowrun, ProgramsGetTheirWordsUnchanged) {
+  for (const std::string ranks : {"--ranks=1", "--ranks=threads:1"}) {
+    const JobResult job =
+        run_job(flowrun({ranks, "--"}, {"printf", "<%s>", "a", ":", "b", "", "--", "=", "-n"}));
+
+    EXPECT_EQ(job.exit_code, 0) << job.output;
+    expect_words(job.output, {"<a><:><b><><--><=><-n>"});
+  }
+}
+
+TEST(Flowrun, OneHostMustBeThisHost) {
+  const JobResult here = run_job(flowrun({"--hosts=localhost:2"}, {"echo", "started"}));
+  const JobResult elsewhere = run_job(flowrun({"--hosts=192.0.2.7:2"}, {"echo", "started"}));
+
+  EXPECT_EQ(here.exit_code, 0) << here.output;
+  expect_words(here.output, {"[0] started", "[1] started"});
+  EXPECT_EQ(elsewhere.exit_code, 64) << elsewhere.output;
+  EXPECT_EQ(elsewhere.output.find("started"), std::string::npos) << elsewhere.output;
+}
+
 TEST(Flowrun, WrongCommandLinesAreRefused) {
   for (const std::vector<std::string>& options : {std::vector<std::string>{"-n", "0"},
                                                   {"-n", "two"},
@@ -280,6 +300,8 @@ TEST(Flowrun, WrongCommandLinesAreRefused) {
                                                   {"--hosts=a:1,b:1000000000000000000"},
                                                   {"--hosts=a;b,c"},
                                                   {"--hosts=a,b", "-n", "2"},
+                                                  {"--timeout=10000000000"},
+                                                  {"--nnodes=2", "--join-timeout=10000000000"},
                                                   {"--nnodes=2", "-n", "2"},
                                                   {"--nnodes=2", "--node_rank=2"},
                                                   {"--nnodes=2", "--master_port=0"},

@@ -59,15 +59,16 @@ std::string node_command(const Options& options, size_t number, int port) {
 
 }  // namespace
 
-std::string address_for(const std::vector<Host>& hosts) {
+void check_first(const std::vector<Host>& hosts) {
   const std::string first = without_user(hosts[0].name);
-  if (first != "localhost" && first != host_name()) {
-    const sockaddr_in address = resolve(first, 0);
-    if (text_of(address_towards(address)) != text_of(address)) {
-      throw JobError(kUsage, "the first of --hosts must be this host; " + first +
-                                 " is another host, " + text_of(address));
-    }
-  }
+  if (first == "localhost" || first == host_name()) return;
+  const sockaddr_in address = resolve(first, 0);
+  if (text_of(address_towards(address)) == text_of(address)) return;
+  throw JobError(kUsage, "the first of --hosts must be this host; " + first + " is another host, " +
+                             text_of(address));
+}
+
+std::string address_for(const std::vector<Host>& hosts) {
   return text_of(address_towards(resolve(without_user(hosts[1].name), 0)));
 }
 

@@ -10,8 +10,10 @@
 
 namespace flowrun {
 
-// The address at which the other hosts can reach this host. Throws JobError if the first of --hosts
-// is not this host.
+// Throws JobError if the first of --hosts is not this host.
+void check_first(const std::vector<Host>& hosts);
+
+// The address at which the other hosts, of which there is at least one, can reach this host.
 std::string address_for(const std::vector<Host>& hosts);
 
 // Returns the process that starts node `number`. The process receives the secret through stdin.

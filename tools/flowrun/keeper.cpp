@@ -36,6 +36,8 @@ using std::chrono::milliseconds;
 constexpr std::string_view kKeeperWord = "--keep-rank";
 constexpr int kOptionWords = 7;  // flowrun, kKeeperWord, five options
 constexpr std::string_view kIgnoreWord = "ignore:";
+// Begins each word of the program, because mpirun ends a command line at a word ":".
+constexpr char kProgramWord = '=';
 
 // A stopped rank counts as lost if it does not continue within this time.
 constexpr milliseconds kStoppedLimit(1500);
@@ -372,7 +374,8 @@ std::vector<std::string> keeper_command(const std::string& flowrun, const Keeper
                                     options.binds ? "cores" : "none",
                                     "dir:" + options.output_dir,
                                     to_word(options.ignored)};
-  words.insert(words.end(), program.begin(), program.end());
+  for (const std::string& word : program)
+    words.push_back(kProgramWord + word);
   return words;
 }
 
@@ -381,7 +384,8 @@ bool is_keeper_command(int argc, char** argv) {
 }
 
 int run_keeper(int argc, char** argv) {
-  static_cast<void>(argc);
+  for (int i = kOptionWords; i < argc; ++i)
+    ++argv[i];  // past kProgramWord
   const KeeperOptions options{.session = argv[2],
                               .has_prefix = std::string_view(argv[3]) == "prefix",
                               .binds = std::string_view(argv[4]) == "cores",

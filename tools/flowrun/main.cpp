@@ -152,6 +152,7 @@ int run(const Options& options) {
                    "process ranks need mpirun; install openmpi-bin, or use thread ranks: "
                    "--ranks=threads:N");
   }
+  if (!options.hosts.empty()) flowrun::check_first(options.hosts);
   const std::string timeline = flowrun::start_timeline(options);
   if (options.num_nodes == 1) flowrun::hide_secret();
   const int exit_code =

@@ -24,6 +24,8 @@ of memory; 74 input or output error; 75 the job still failed after --max-restart
 flowrun forwards SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 to the ranks; a second SIGINT or SIGTERM ends them.
 If flowrun was started with SIGHUP or SIGINT ignored (nohup), it and the ranks ignore the signal.)";
 
+constexpr int64_t kLongest = int64_t{366} * 24 * 3600;  // seconds, as of FLOW_TIMEOUT_S
+
 bool parse_count(std::string_view digits, int64_t& count) {
   const char* end = digits.data() + digits.size();
   const auto [stop, status] = std::from_chars(digits.data(), end, count);
@@ -74,7 +76,8 @@ struct Given {
   bool has_node_options = false;
 };
 
-// Completes `options`. Returns what is wrong with the command line, or an empty string.
+// Completes `options`. "--" may mark the start of the program. Returns what is wrong with the
+// command line, or an empty string.
 std::string settle(const Given& given, Options& options) {
   if (!given.ranks.empty() && !parse_ranks(given.ranks, options)) {
     return "-n must be N or threads:N with N from 1 to " + std::to_string(kMostRanks) + "; got '" +
@@ -101,8 +104,10 @@ std::string settle(const Given& given, Options& options) {
     return "with --nnodes, use --nproc-per-node N instead of -n to set the ranks of this node";
   }
   if (options.node_rank >= options.num_nodes) return "--node-rank must be less than --nnodes";
+  const bool is_marked = !options.command.empty() && options.command[0] == "--";
+  if (is_marked) options.command.erase(options.command.begin());
   if (options.command.empty()) return "the command line names no program; see flowrun --help";
-  if (options.command[0].starts_with("-")) {
+  if (!is_marked && options.command[0].starts_with("-")) {
     return "unknown option " + options.command[0] + "; see flowrun --help";
   }
   return {};
@@ -131,7 +136,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
                  "cores: bind each rank to separate cores if there are enough; none: do not bind")
       ->check(CLI::IsMember({"cores", "none"}));
   app.add_option("--timeout", options.limit_s, "end the job after this many seconds")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, kLongest));
   app.add_option("--max-restarts", options.max_restarts,
                  "how often to restart the job after a lost or stopped rank or a time-out")
       ->check(CLI::NonNegativeNumber);
@@ -156,7 +161,7 @@ std::optional<Options> parse_options(int argc, char** argv, int& exit_code) {
   app.add_option("--secret-file", options.secret_file,
                  "a file with the secret that only the nodes share; -: stdin (FLOW_JOB_SECRET)");
   app.add_option("--join-timeout", options.join_limit_s, "seconds to wait for all nodes (300)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, kLongest));
   app.add_option("--hosts", given.hosts,
                  "HOST:RANKS,...: start all nodes; the first must be this host");
   app.add_option("--rsh-agent", options.rsh_agent,

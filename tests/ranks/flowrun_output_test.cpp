@@ -1,4 +1,5 @@
-// The output of ranks, and what flowrun says if it cannot be written.
+// The output of ranks and the report of a job, and what flowrun says if they cannot be written.
+#include <filesystem>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -56,6 +57,26 @@ TEST(FlowrunOutput, ArrivesWholeAtASlowReaderOfANonBlockingPipe) {
 
   EXPECT_EQ(job.exit_code, 0) << job.output;
   EXPECT_EQ(job.output, "300000\n");
+}
+
+TEST(FlowrunOutput, AReportThatCannotBeWrittenIsSaid) {
+  for (const auto& [file, why] :
+       {std::pair("/dev/full", "No space left"), {"/no/such/folder/report", "No such file"}}) {
+    const JobResult job =
+        run_job({kPrograms + "/flowrun", "--report", file, "-n", "1", "sh", "-c", "exit 3"});
+
+    EXPECT_EQ(job.exit_code, 3) << job.output;
+    expect_words(job.output, {"exit code 3; the report cannot be written to ", file, why});
+  }
+}
+
+TEST(FlowrunOutput, AReportOfAnEarlierJobIsRemoved) {
+  run_job(flowrun({"-n", "1"}, {"false"}));
+  ASSERT_TRUE(std::filesystem::exists(report_file()));
+
+  run_job(flowrun({"-n", "1"}, {"true"}));
+
+  EXPECT_FALSE(std::filesystem::exists(report_file()));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "tools/flowrun/node.h"
 #include "tools/flowrun/nodes.h"
 #include "tools/flowrun/options.h"
+#include "tools/flowrun/report.h"
 #include "tools/flowrun/secret.h"
 #include "tools/flowrun/session.h"
 #include "tools/flowrun/signals.h"
@@ -73,6 +74,7 @@ AttemptEnd run_once(const Options& options, long limit_s, Nodes* nodes) {
 
 int run_attempts(const Options& options, Nodes* nodes, const Nodes::StartNode& start_node) {
   const auto start = Clock::now();
+  flowrun::remove_report(options.report);
   std::vector<Attempt> attempts;
   std::string obstacle;
   for (;;) {
@@ -99,11 +101,13 @@ int run_attempts(const Options& options, Nodes* nodes, const Nodes::StartNode& s
   if (last.summary.empty() && attempts.size() == 1) return 0;
   const auto report = complete_report(
       attempts, nodes == nullptr ? nlohmann::json() : nodes->describe(), exit_code, obstacle);
-  const bool is_written = static_cast<bool>(std::ofstream(options.report) << report);
-  if (last.summary.empty()) return 0;
-  std::cerr << "flowrun: " << last.summary << "\nflowrun: exit code " << exit_code;
-  if (is_written) std::cerr << "; see " << options.report;
-  std::cerr << '\n';
+  const std::string failure = flowrun::write_report(options.report, report);
+  if (!last.summary.empty()) {
+    std::cerr << "flowrun: " << last.summary << "\nflowrun: exit code " << exit_code << "; "
+              << flowrun::report_note(options.report, failure) << '\n';
+  } else if (!failure.empty()) {
+    std::cerr << "flowrun: " << failure << '\n';
+  }
   return exit_code;
 }
 

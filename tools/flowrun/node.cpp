@@ -25,6 +25,7 @@
 #include "tools/flowrun/messages.h"
 #include "tools/flowrun/node_files.h"
 #include "tools/flowrun/process.h"
+#include "tools/flowrun/report.h"
 #include "tools/flowrun/session.h"
 #include "tools/flowrun/signals.h"
 
@@ -60,6 +61,7 @@ class Node {
 
   int run() {
     int64_t restarts_left = options_.max_restarts;
+    remove_report(report_file());
     prctl(PR_SET_CHILD_SUBREAPER, 1);  // gets what keepers leave behind that are killed
     connect();
     say_hello();
@@ -279,13 +281,11 @@ class Node {
   void lose_head() {
     const std::string message = "node 0 (" + text_of(head_) + ") is lost: " + link_->reason();
     exit_code_ = kRankLost;
-    std::cerr << "flowrun: " << message << "\nflowrun: exit code " << *exit_code_;
     const Json report = {
         {"cause", "node_lost"}, {"node", 0}, {"message", message}, {"exit_code", *exit_code_}};
-    if (std::ofstream(report_file()) << report.dump(2) << '\n') {
-      std::cerr << "; see " << report_file();
-    }
-    std::cerr << '\n';
+    const std::string failure = write_report(report_file(), report.dump(2) + '\n');
+    std::cerr << "flowrun: " << message << "\nflowrun: exit code " << *exit_code_ << "; "
+              << report_note(report_file(), failure) << '\n';
   }
 
   const Options& options_;

@@ -61,8 +61,9 @@ class CheckPoint {
   // Writes a safetensors file. Throws IoError.
   void save(std::string_view path);
   // Restores the state that save() wrote. If the file has only variables, the optimizers are reset.
-  // Throws IoError or BadFile; InvalidArgument, before variables are changed, if the file lacks
-  // something that the functions use or has more.
+  // Throws IoError or BadFile; InvalidArgument, before variables are changed, if the file has other
+  // variables than the functions, or other numbers of functions that update the same variables.
+  // Without training functions, the state of optimizers is ignored.
   void load(std::string_view path);
 };
 

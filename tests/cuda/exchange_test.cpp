@@ -81,6 +81,21 @@ TEST_F(CudaExchange, RanksOfOneDeviceHoldWhatRanksInHostMemoryHold) {
 }
 
 // Large sums are reduced in chunks, one by each rank.
+// A local tensor of the host becomes global on the device in the device's memory, and back.
+TEST_F(CudaExchange, LocalTensorsMoveToTheDeviceOfTheirPlacement) {
+  const Placement device("cuda", {0}), host("cpu", {0});
+  const Tensor x = randn({3, 4});
+  const Tensor there = x.to_global(device, sbp::broadcast);
+  EXPECT_EQ((there * 2).to("cpu").to_local().to_vector<float>(), (x * 2).to_vector<float>());
+  const Tensor back = x.to("cuda").to_global(host, sbp::split(0));
+  EXPECT_EQ((back * 2).to_local().to_vector<float>(), (x * 2).to_vector<float>());
+
+  nn::Linear fc(4, 2);
+  const Tensor expected = fc(x);
+  fc.to_global(device, sbp::broadcast);
+  EXPECT_TRUE(fc(there).to("cpu").to_local().allclose(expected));
+}
+
 TEST_F(CudaExchange, RanksOfOneDeviceAddLargeTensorsInTheOrderOfHostMemory) {
   share_a_device(3, [] {
     const Placement three("cpu", {0, 1, 2});

@@ -3,8 +3,9 @@
 
 tools/mutate.py [--list] [--part N/M] [--full] [NAME ...]
 
-Works in the checkout with build/release: changes one file, builds and runs the tests that are named with the
-mutation, and restores the file. The checkout must have no changes of tracked files. --full then runs all
+Works in the checkout with build/release: builds and runs the tests that are named with the mutations, which
+must pass; then, for each mutation, changes one file, builds and runs its tests, and restores the file, also
+when it is ended by SIGTERM. The checkout must have no changes of tracked files. --full then runs all
 tests that are not slow for the mutations that the named tests did not notice. The exit status is 0 if all
 were noticed. docs/proof.md has the table.
 """
@@ -12,6 +13,7 @@ were noticed. docs/proof.md has the table.
 import argparse
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -28,7 +30,10 @@ class Mutation(NamedTuple):
     file: str
     old: str  # occurs once in the file
     new: str
-    tests: str  # a regular expression for ctest -R
+    tests: str  # the beginnings of names of tests, separated by |
+
+    def programs(self):
+        return {test.split(".")[0] for test in self.tests.split("|")}
 
 
 CONTRACT = "contract_test"
@@ -83,8 +88,8 @@ MUTATIONS = [
              "stream.placement == gradient.placement &&", "nn_test|autograd_test"),
     # Optimizers
     Mutation("SGD's weight decay has a wrong sign", "ops/optimizer/update_steps.h",
-             "v[0] = v[0] - k.lr * (k.sign * v[1] + k.weight_decay * v[0]);",
-             "v[0] = v[0] - k.lr * (k.sign * v[1] - k.weight_decay * v[0]);", "parity_test"),
+             "v[0] = v[0] - k.lr * with_decay(k.sign * v[1], k.weight_decay, v[0]);",
+             "v[0] = v[0] - k.lr * with_decay(k.sign * v[1], -k.weight_decay, v[0]);", "parity_test"),
     Mutation("clipping by parts divides by the squared norm", "nn/clip_grad.cpp",
              "p == 2 ? sqrt(total) : pow(total, 1 / p)", "p == 2 ? total : pow(total, 1 / p)",
              "nn_test|parity_test"),
@@ -118,7 +123,7 @@ MUTATIONS = [
     Mutation("reduce gives its result to rank 0", "boxing/comm/thread_communicator.cpp",
              "if (position() == root) reduce_range(", "if (position() == 0) reduce_range(", "boxing_test"),
     Mutation("FLOW_CHECK compares nothing", "boxing/routed_kernel.cpp",
-             "if (all[i] == all[0]) continue;", "if (all[i] == all[i]) continue;", "boxing_test|nn_"),
+             "if (all[i] == all[0]) continue;", "if (all[i] == all[i]) continue;", "boxing_test|nn_graph_test"),
     Mutation("ranks may make different calls", "boxing/comm/thread_board.cpp",
              "      agreed == hash) {", "      agreed != 0) {", "boxing_test"),
     # Graphs
@@ -173,49 +178,72 @@ MUTATIONS = [
              "(rank_ + i * num_replicas_) % dataset_size_", "(i * num_replicas_) % dataset_size_", "nn_test"),
     Mutation("a manifest's checksum is not compared", "nn/checkpoint_manifest.cpp",
              "static_cast<unsigned>(body_text.size())) != reader.number(json, \"crc32\")) {",
-             "static_cast<unsigned>(body_text.size())) == 1) {", "nn_test"),
+             "static_cast<unsigned>(body_text.size())) == 1) {", "nn_file_test"),
 ]
 
 
 def run(command, seconds=None):
-    try:
-        return subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False, timeout=seconds,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    except subprocess.TimeoutExpired:
-        return None
+    """Returns the exit status and the output. What the command has started ends with it, also after `seconds`,
+    when the status is None, and when this script is ended."""
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, start_new_session=True) as process:
+        try:
+            output, _ = process.communicate(timeout=seconds)
+            return process.returncode, output
+        except BaseException as stop:
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(stop, subprocess.TimeoutExpired):
+                return None, ""
+            raise
 
 
-def first_failure(selection):
+def first_failure(selection, seconds=None):
     """The name of the first test that fails; empty if all pass."""
-    done = run(["ctest", "--test-dir", BUILD, "--parallel", JOBS, "--stop-on-failure", "--timeout", "300",
-                *selection], SECONDS)
-    if done is None:
+    status, output = run(["ctest", "--test-dir", BUILD, "--parallel", JOBS, "--stop-on-failure", "--timeout", "300",
+                          "--no-tests=error", *selection], seconds)
+    if status is None:
         return "time-out"
-    for line in done.stdout.splitlines():
+    for line in output.splitlines():
         if "***" in line:
             return line.split(":", 1)[1].split()[0]
-    return "" if done.returncode == 0 else "ctest"
+    return "" if status == 0 else "ctest"
 
 
 def build(programs=()):
     """Builds these test programs, or everything; returns whether it compiles."""
-    targets = ["--target", *programs] if programs else []
-    return run(["cmake", "--build", BUILD, "--parallel", JOBS, *targets]).returncode == 0
+    targets = ["--target", *sorted(programs)] if programs else []
+    return run(["cmake", "--build", BUILD, "--parallel", JOBS, *targets])[0] == 0
+
+
+def tests_of(mutations):
+    """What selects the tests of these mutations, and no others with a similar name."""
+    return ["-R", f"^({'|'.join(sorted({mutation.tests for mutation in mutations}))})"]
+
+
+ALL_TESTS = ["-LE", "^slow$"]
+
+
+def require_success(chosen, programs, is_full):
+    """Without a mutation the tree builds and the tests pass: else every mutation would seem to be noticed."""
+    if not build(programs):
+        sys.exit("the tree does not build without a mutation; mend it first")
+    failed = first_failure(ALL_TESTS if is_full else tests_of(chosen))
+    if failed:
+        sys.exit(f"{failed} fails without a mutation; mend it first")
 
 
 def try_mutation(mutation, is_full):
     """What noticed the mutation: "compiler", the name of a test, or nothing."""
     path = ROOT / mutation.file
     text = path.read_text()
-    programs = sorted({test.split(".")[0] for test in mutation.tests.split("|")})
     try:
         path.write_text(text.replace(mutation.old, mutation.new))
-        if not build(programs):
+        if not build(mutation.programs()):
             return "compiler"
-        noticed = first_failure(["-R", mutation.tests])
+        noticed = first_failure(tests_of([mutation]), SECONDS)
         if noticed or not is_full:
             return noticed
-        return first_failure(["-LE", "^slow$"]) if build() else "compiler"
+        return first_failure(ALL_TESTS, SECONDS) if build() else "compiler"
     finally:
         path.write_text(text)
 
@@ -238,19 +266,20 @@ def main():
     if arguments.list:
         print("\n".join(mutation.name for mutation in chosen))
         return
-    if run(["git", "diff", "--quiet", "HEAD"]).returncode != 0:
+    if run(["git", "diff", "--quiet", "HEAD"])[0] != 0:
         sys.exit("tracked files have changes: commit them first")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the mutated file is restored
+    programs = () if arguments.full else set().union(*(mutation.programs() for mutation in chosen))
+    require_success(chosen, programs, arguments.full)
     survivors = []
-    try:
-        for mutation in chosen:
-            started = time.monotonic()
-            noticed = try_mutation(mutation, arguments.full)
-            if not noticed:
-                survivors.append(mutation.name)
-            print(f"| {mutation.name} | `{mutation.file}` | {noticed or 'nothing'} | "
-                  f"{time.monotonic() - started:.0f} s |", flush=True)
-    finally:
-        build()
+    for mutation in chosen:
+        started = time.monotonic()
+        noticed = try_mutation(mutation, arguments.full)
+        if not noticed:
+            survivors.append(mutation.name)
+        print(f"| {mutation.name} | `{mutation.file}` | {noticed or 'nothing'} | "
+              f"{time.monotonic() - started:.0f} s |", flush=True)
+    build(programs)
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} noticed")
     sys.exit(bool(survivors))
 

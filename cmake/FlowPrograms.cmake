@@ -63,6 +63,14 @@ include("@PROJECT_SOURCE_DIR@/cmake/add_suites.cmake")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()
 
+# flow_report_cases(<test>): a ctest that add_suites.cmake does not add writes googletest's report
+# too, where tools/test looks for it. Call it after the test's environment has been set.
+function(flow_report_cases test)
+  set_property(
+    TEST ${test} APPEND PROPERTY ENVIRONMENT
+                                 "GTEST_OUTPUT=json:${PROJECT_BINARY_DIR}/test-results/${test}.json")
+endfunction()
+
 # flow_add_orders(<test>): the tests of label cuda once more in emulated CUDA, with the blocks and
 # threads of each launch in other orders, and with libraries that do less: without cuDNN and NCCL,
 # and with a cuBLASLt that refuses the algorithms it proposes.
@@ -81,6 +89,7 @@ function(flow_add_orders name)
         TIMEOUT 1200
         ENVIRONMENT
         "CUDA_EMULATOR_ORDER=${order};${libraries_${order}};FLOW_CUDA_CACHE=0;FLOW_TIMEOUT_S=10")
+    flow_report_cases(${name}.${order})
   endforeach()
 endfunction()
 

@@ -13,16 +13,21 @@ import time
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# The tests that may be skipped, with reasons, the suites that run on one thread, and how many test cases must
-# pass in selections of tests.
+# The tests that may be skipped, with reasons and, for some, with the presets where they may be (only_in) or may
+# not be (not_in); the suites that run on one thread; and how many test cases must pass in selections of tests.
 EXPECTED = json.loads((ROOT / "tests/expected.json").read_text())
 OPTIONS = ["MPI", "GLOG", "ONEDNN", "OPENBLAS", "KISSFFT"]
 JOBS = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count())
 
 
-def reason_to_skip(test):
-    """Why tests/expected.json lets a test be skipped; None if it does not."""
-    return next((row["reason"] for row in EXPECTED["may_skip"] if re.fullmatch(row["tests"], test)), None)
+COUNTS = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
+
+
+def reason_to_skip(section, test):
+    """Why tests/expected.json lets a test of a preset or another section be skipped; None if it does not."""
+    return next((row["reason"] for row in EXPECTED["may_skip"]
+                 if re.fullmatch(row["tests"], test) and section in row.get("only_in", [section])
+                 and section not in row.get("not_in", [])), None)
 
 
 class Totals:
@@ -41,7 +46,7 @@ class Totals:
 
     def add_skip(self, section, test):
         """A skip fails unless tests/expected.json lists the test."""
-        if reason_to_skip(test):
+        if reason_to_skip(section, test):
             self.skipped.append(f"{section}: {test}")
         else:
             self.failed.append(f"{section}: {test} was skipped, but tests/expected.json does not list it")
@@ -57,8 +62,11 @@ class Totals:
 
 
 def add_googletest(totals, section, test, ctest_failed, report):
-    """Adds the cases of one googletest report. After a crash the report is missing or has no failure."""
+    """Adds the cases of one googletest report. After a crash the report is missing or has no failure; a program
+    that ends with 0 before its tests have run writes none either."""
     failed_before = len(totals.failed)
+    if not report.exists() and not ctest_failed:
+        totals.failed.append(f"{section}: {test} ended with 0, but wrote no report")
     if report.exists():
         for suite in json.loads(report.read_text())["testsuites"]:
             for case in suite["testsuite"]:
@@ -69,6 +77,15 @@ def add_googletest(totals, section, test, ctest_failed, report):
                     totals.add_result(name, "failures" not in case)
     if ctest_failed and len(totals.failed) == failed_before:
         totals.failed.append(f"{section}: {test}")
+
+
+def tests_with_reports(build):
+    """The names of the tests whose environment asks googletest for a report."""
+    listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], cwd=ROOT, check=True,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
+    return {test["name"] for test in json.loads(listed)["tests"]
+            for entry in test.get("properties", []) if entry["name"] == "ENVIRONMENT"
+            if any(variable.startswith("GTEST_OUTPUT=") for variable in entry["value"])}
 
 
 def run_ctest(totals, section, build, selection, environment=None):
@@ -86,13 +103,14 @@ def run_ctest(totals, section, build, selection, environment=None):
     tests = list(xml.etree.ElementTree.parse(junit).getroot().iter("testcase"))
     if not tests:
         totals.failed.append(f"{section}: no test is selected by {' '.join(selection)}")
+    with_report = tests_with_reports(build)
     for test in tests:
         name, status = test.get("name"), test.get("status")
         report = reports / f"{name}.json"
         if status == "disabled" or (status == "notrun" and test.find("skipped") is not None
                                     and not name.endswith("_NOT_BUILT")):
             totals.add_skip(section, name)
-        elif report.exists() or status != "run":
+        elif name in with_report or status != "run":
             add_googletest(totals, section, name, status != "run", report)
         else:
             totals.passed += 1
@@ -106,6 +124,21 @@ def step(totals, section, command, environment=None):
     if done.returncode != 0:
         totals.failed.append(f"{section}: {' '.join(str(word) for word in command)}")
     return done.returncode == 0
+
+
+def counted_step(totals, section, command):
+    """Runs a command whose last line has the three counts, and adds them up."""
+    print(f"== {section}: {' '.join(command)}", flush=True)
+    line = ""
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            print(line, end="", flush=True)
+    counts = COUNTS.fullmatch(line.rstrip("\n"))
+    passed, failed, skipped = map(int, counts.groups()) if counts else (0, 1, 0)
+    totals.passed += passed
+    totals.failed += [f"{section}: {' '.join(command)}"] * (failed or int(process.returncode != 0))
+    for _ in range(skipped):
+        totals.add_skip(section, " ".join(command))
 
 
 def build_and_test(totals, preset, selection, configure=(), build=None, target="all"):
@@ -174,7 +207,7 @@ def units():
     yield from shards("tsan", "tsan", 4, [*unit, "-E", one_thread], "tests_unit")
     yield "cuda-emulated", lambda totals: build_and_test(
         totals, "cuda-emulated", ["-L", "^cuda$"], target="tests_cuda")
-    yield command("nvcc", ["tools/compile_cuda", "--all"])
+    yield "nvcc", lambda totals: counted_step(totals, "nvcc", ["tools/compile_cuda", "--all"])
     yield command("tidy", ["tools/tidy"])
     for option in OPTIONS:
         yield f"without {option}", lambda totals, option=option: build_and_test(
@@ -232,7 +265,8 @@ def records_table(done, names):
         lines.append(f"| {name} | {record['passed']} | {len(record['failed'])} | {len(record['skipped'])} | "
                      f"{record['seconds'] / 60:.0f} | {record['date']} | {record['machine']} |")
         for test in record["skipped"]:
-            reason = reason_to_skip(test.partition(": ")[2])
+            section, _, case = test.partition(": ")
+            reason = reason_to_skip(section, case)
             skipped[reason] = skipped.get(reason, 0) + 1
     return lines + [f"- {count} skipped: {reason}" for reason, count in skipped.items()]
 
@@ -274,6 +308,7 @@ def main():
         has_target = arguments.label in ("unit", "mpi", "cuda")
         build_and_test(totals, arguments.preset, ["-L", f"^{arguments.label}$"],
                        target=f"tests_{arguments.label}" if has_target else "all")
+        totals.require_passed(f"{arguments.preset} {arguments.label}")
     else:
         build_and_test(totals, arguments.preset, ["-LE", "^slow$"])
         totals.require_passed(arguments.preset)

@@ -13,7 +13,9 @@ import run_tests  # noqa: E402
 PASSED = {"name": "Passes", "result": "COMPLETED"}
 FAILED = {"name": "Fails", "result": "COMPLETED", "failures": [{"failure": "1 != 2"}]}
 SKIPPED = {"name": "NeedsCuda", "result": "SKIPPED"}
-EXPECTED = {"may_skip": [{"tests": "S\\.NeedsCuda", "reason": "no GPU"}], "least_passed": {"release": 2}}
+EXPECTED = {"may_skip": [{"tests": "S\\.NeedsCuda", "reason": "no GPU", "not_in": ["cuda-emulated"]},
+                         {"tests": "echo .*", "reason": "no nvcc", "only_in": ["nvcc"]}],
+            "least_passed": {"release": 2}, "one_thread": []}
 
 
 class Counting(unittest.TestCase):
@@ -42,6 +44,12 @@ class Counting(unittest.TestCase):
         self.assertEqual(self.totals.line(), "1 passed, 1 failed, 0 skipped")
         self.assertIn("S.NeedsCudaToo was skipped", self.totals.failed[0])
 
+    def test_a_row_holds_for_its_presets(self):
+        self.assertEqual(run_tests.reason_to_skip("asan", "S.NeedsCuda"), "no GPU")
+        self.assertIsNone(run_tests.reason_to_skip("cuda-emulated", "S.NeedsCuda"))
+        self.assertEqual(run_tests.reason_to_skip("nvcc", "echo 1"), "no nvcc")
+        self.assertIsNone(run_tests.reason_to_skip("asan", "echo 1"))
+
     def test_too_few_passed_cases_fail(self):
         self.add(False, PASSED)
         self.totals.require_passed("release")
@@ -54,12 +62,31 @@ class Counting(unittest.TestCase):
         self.assertEqual(self.add(True), "0 passed, 1 failed, 0 skipped")
         self.assertEqual(self.totals.failed, ["release: core_test.S"])
 
+    def test_a_program_that_ends_well_without_a_report_is_one_failure(self):
+        self.assertEqual(self.add(False), "0 passed, 1 failed, 0 skipped")
+        self.assertIn("core_test.S ended with 0, but wrote no report", self.totals.failed[0])
+
     def test_failure_after_a_clean_report_is_one_failure(self):
         self.assertEqual(self.add(True, PASSED), "1 passed, 1 failed, 0 skipped")
 
     def test_failed_command_counts_and_is_named(self):
         self.assertFalse(run_tests.step(self.totals, "tidy", ["false"]))
         self.assertEqual(self.totals.failed, ["tidy: false"])
+
+    def test_a_command_adds_its_three_counts(self):
+        run_tests.counted_step(self.totals, "nvcc", ["echo", "2 passed, 0 failed, 0 skipped"])
+        self.assertEqual(self.totals.line(), "2 passed, 0 failed, 0 skipped")
+
+    def test_what_a_command_skips_is_no_pass(self):
+        for section in ("nvcc", "tidy"):
+            run_tests.counted_step(self.totals, section, ["echo", "0 passed, 0 failed, 1 skipped"])
+        self.assertEqual(self.totals.line(), "0 passed, 1 failed, 1 skipped")
+        self.assertIn("tidy: echo", self.totals.failed[0])
+
+    def test_a_command_without_counts_or_with_a_bad_status_fails(self):
+        run_tests.counted_step(self.totals, "nvcc", ["echo", "done"])
+        run_tests.counted_step(self.totals, "nvcc", ["sh", "-c", "echo 1 passed, 0 failed, 0 skipped; exit 1"])
+        self.assertEqual(self.totals.line(), "1 passed, 2 failed, 0 skipped")
 
     def test_records_become_a_table(self):
         record = {"passed": 2, "failed": ["release: S.Fails"], "skipped": ["release: S.NeedsCuda"],
@@ -72,6 +99,50 @@ class Counting(unittest.TestCase):
         names = [name for name, _ in run_tests.units()]
         self.assertEqual(len(names), len(set(names)))
         self.assertIn("tsan 4/4", names)
+
+
+class Ctest(unittest.TestCase):
+    """Selections of tests that ctest runs in a build tree without programs."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.build = pathlib.Path(scratch.name)
+        self.totals = run_tests.Totals()
+
+    def add_test(self, name, script, report=True):
+        output = f"GTEST_OUTPUT=json:{self.build}/test-results/{name}.json" if report else "A=1"
+        with open(self.build / "CTestTestfile.cmake", "a") as file:
+            file.write(f"add_test({name} /bin/sh -c [[{script}]])\n"
+                       f"set_tests_properties({name} PROPERTIES LABELS cuda ENVIRONMENT \"{output}\")\n")
+
+    def run_it(self):
+        run_tests.run_ctest(self.totals, "cuda-emulated", self.build, ["-L", "^cuda$"])
+        return self.totals.line()
+
+    def test_a_googletest_that_writes_no_report_has_not_passed(self):
+        self.add_test("a_test.Suite", "exit 0")
+        self.add_test("example.a", "exit 0", report=False)
+        self.assertEqual(self.run_it(), "1 passed, 1 failed, 0 skipped")
+        self.assertIn("a_test.Suite ended with 0", self.totals.failed[0])
+
+    def test_the_emulated_device_may_not_be_missing(self):
+        report = {"testsuites": [{"name": "CudaGraph", "testsuite": [{"name": "Runs", "result": "SKIPPED"}]}]}
+        self.add_test("cuda_test.CudaGraph",
+                      f"d=${{GTEST_OUTPUT#json:}}; mkdir -p ${{d%/*}}; echo '{json.dumps(report)}' > $d")
+        self.assertEqual(self.run_it(), "0 passed, 1 failed, 0 skipped")
+        self.assertIn("CudaGraph.Runs was skipped", self.totals.failed[0])
+
+    def test_a_label_needs_its_least_number(self):
+        calls = []
+        for name, value in (("build_and_test", lambda *_, **__: None), ("Totals", lambda: self.totals)):
+            self.addCleanup(setattr, run_tests, name, getattr(run_tests, name))
+            setattr(run_tests, name, value)
+        self.totals.require_passed = calls.append
+        self.addCleanup(setattr, sys, "argv", sys.argv)
+        sys.argv = ["run_tests.py", "--label", "cuda", "--preset", "cuda-emulated"]
+        self.assertRaises(SystemExit, run_tests.main)
+        self.assertEqual(calls, ["cuda-emulated cuda"])
 
 
 if __name__ == "__main__":

@@ -221,6 +221,55 @@ class Commits(Tree):
         self.assertIsNone(self.check("check_commits.py"))
 
 
+class Status(Tree):
+    """A table of one row, with a test program that is a script."""
+
+    def setUp(self):
+        super().setUp()
+        self.program("core_test", passes=True)
+        self.write("build/release/CTestTestfile.cmake", f"add_test(tools.site /usr/bin/touch {self.root}/site)\n")
+
+    def program(self, name, passes):
+        case = {"name": "Passes", "result": "COMPLETED" if passes else "SKIPPED"}
+        report = json.dumps({"testsuites": [{"name": "CudaOnes", "testsuite": [case]}]})
+        self.write(f"build/release/bin/{name}", f"""#!/bin/sh
+if [ "$1" = --gtest_list_tests ]; then printf 'CudaOnes.\\n  Passes\\nOthers/0.  # TypeParam = int\\n  Pass\\n'; exit; fi
+echo "$@" >> {self.root}/ran
+echo '{report}' > "${{GTEST_OUTPUT#json:}}"
+""")
+        (self.root / f"build/release/bin/{name}").chmod(0o755)
+
+    def check_row(self, commands, *options):
+        self.write("docs/status.md", f"| capability | what works | shown by |\n|---|---|---|\n| a | b | {commands} |\n")
+        output = self.check("check_status.py", *options)
+        return output and output.splitlines()
+
+    def test_filters_that_select_tests_pass(self):
+        self.assertIsNone(self.check_row("`core_test --gtest_filter='CudaOnes.*:*Others*.Pass-*.Not*'`"))
+
+    def test_each_pattern_selects_a_test(self):
+        self.assertEqual(self.check_row("`core_test --gtest_filter='CudaOnes.*:*Npz*'`"),
+                         ["a: *Npz* selects no test of core_test"])
+
+    def test_unknown_programs_and_selections_are_named(self):
+        self.assertEqual(self.check_row("`nn_test`"), ["a: nn_test is not a program"])
+        self.assertEqual(self.check_row("`ctest -R tutorials`"), ["a: `ctest -R tutorials` selects no test"])
+
+    def test_run_runs_programs_and_ctest(self):
+        self.assertIsNone(self.check_row("`core_test --gtest_filter=CudaOnes.*`, `ctest -R site`", "--run"))
+        self.assertEqual((self.root / "ran").read_text(), "--gtest_filter=CudaOnes.* --gtest_brief=1\n")
+        self.assertTrue((self.root / "site").exists())
+
+    def test_a_build_tree_that_is_missing_is_named(self):
+        self.assertEqual(self.check_row("`ctest --test-dir build/cuda-emulated -L cuda`", "--run"),
+                         ["`ctest --test-dir build/cuda-emulated -L cuda`: build/cuda-emulated is missing; "
+                          "run tools/build cuda-emulated"])
+
+    def test_what_is_only_skipped_shows_nothing(self):
+        self.program("core_test", passes=False)
+        self.assertEqual(self.check_row("`core_test`", "--run"), ["`core_test`: no test passed"])
+
+
 class BuildTimes(unittest.TestCase):
     def test_last_compilation_of_each_file_counts(self):
         build = (TOOLS / "build").read_text()

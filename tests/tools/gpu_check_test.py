@@ -2,6 +2,8 @@
 
 The programs are scripts that print what the real ones would."""
 
+import importlib.machinery
+import importlib.util
 import json
 import os
 import pathlib
@@ -9,8 +11,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
+sys.dont_write_bytecode = True
 GPU_CHECK = pathlib.Path(__file__).resolve().parents[2] / "tools/gpu_check"
+loader = importlib.machinery.SourceFileLoader("gpu_check", str(GPU_CHECK))
+gpu_check = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_check", loader))
+loader.exec_module(gpu_check)
 TESTS_PASS = "echo '[       OK ] A.B (1 ms)'; echo '[  PASSED  ] 3 tests.'"
 ROW = {"name": "copy/float32/iterations:1/manual_time", "value": 2500.0, "label": "GB/s", "real_time": 10.0,
        "time_unit": "us"}
@@ -67,12 +74,25 @@ class GpuCheck(unittest.TestCase):
         for line in lines.values():
             self.assertTrue(line.startswith("ok "), line)
 
-    def test_what_is_missing_is_skipped_with_its_reason(self):
-        (self.folder / "bin/cuda_test").unlink()
+    def test_a_tool_that_is_refused_is_skipped_with_its_reason(self):
         self.program("ncu", "echo '==ERROR== ERR_NVGPUCTRPERM - no permission'; exit 1", "path")
-        lines = self.lines_of("--only", "device", "profile")
-        self.assertIn("cuda_test was not built", lines["device"])
-        self.assertIn("refuses ncu: ERR_NVGPUCTRPERM", lines["profile"])
+        lines = self.lines_of("--only", "profile")
+        self.assertIn("skipped  profile: the machine refuses ncu: ERR_NVGPUCTRPERM", lines["profile"])
+
+    def test_a_program_that_was_not_built_fails(self):
+        (self.folder / "bin/cuda_test").unlink()
+        line = self.lines_of("--only", "device")["device"]
+        self.assertTrue(line.startswith("FAILED "), line)
+        self.assertIn("cuda_test was not built", line)
+
+    def test_output_that_cannot_be_read_fails_its_part_alone(self):
+        self.program("bench_cuda", BENCH.replace("label", "title"))
+        self.program("cuda_steps", "echo done")
+        lines = self.lines_of("--only", "probe", "device", "repeat", "ranks")
+        self.assertIn("FAILED   probe: KeyError: 'label'", lines["probe"])
+        self.assertTrue(lines["device"].startswith("ok "))
+        self.assertIn("cuda_steps printed no losses", lines["repeat"])
+        self.assertIn("cuda_steps printed no losses", lines["ranks"])
 
     def test_tests_that_fail_or_do_not_run_fail(self):
         self.program("cuda_test", "echo '[  FAILED  ] CudaTensor.Adds'; exit 1")
@@ -85,6 +105,24 @@ class GpuCheck(unittest.TestCase):
         self.program("compute-sanitizer", TESTS_PASS + "; echo '========= Invalid __global__ write of size 4'", "path")
         lines = self.lines_of("--only", "memcheck")
         self.assertIn("FAILED   memcheck: ========= Invalid __global__ write", lines["memcheck"])
+
+    def test_races_are_found_in_a_run_that_is_cut(self):
+        line = "========= Error: Race reported between Write access at 0x10"
+        self.program("compute-sanitizer", f"{TESTS_PASS}; echo '{line}'; exec sleep 600", "path")
+        checks = gpu_check.Checks(self.folder / "bin", self.folder, 50)
+        with unittest.mock.patch.dict(os.environ, {"PATH": f"{self.folder / 'path'}:/usr/bin:/bin"}):
+            checks.part(*gpu_check.sanitizer("racecheck", 2, "*"))
+        self.assertEqual(checks.failed, 1)
+        self.assertIn(f"FAILED   racecheck: {line}", (self.folder / "summary.txt").read_text())
+
+    def test_all_forms_of_errors_are_known(self):
+        for line in ("========= WARNING: Race reported between Read access", "========= Barrier error detected",
+                     "========= ERROR: Race reported between Read access", "========= ERROR SUMMARY: 1 error",
+                     "========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)"):
+            self.assertRegex(line, gpu_check.SANITIZER_ERROR)
+        for line in ("========= ERROR SUMMARY: 0 errors", "========= Target application returned an error",
+                     "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"):
+            self.assertNotRegex(line, gpu_check.SANITIZER_ERROR)
 
     def test_runs_that_differ_fail(self):
         self.program("cuda_steps", """echo "{\\"losses\\": [5.5], \\"weights\\": \\"$$\\"}" """)

@@ -1,5 +1,6 @@
 #include "autograd/gradcheck.h"
 
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -68,6 +69,21 @@ TEST(Gradcheck, MissingGradientIsFound) {
 
   EXPECT_FALSE(gradcheck([](const Tensors& in) { return in[0].detach() * 2; }, {x},
                          {.raise_exception = false}));
+}
+
+// One step below x is 0, whose logarithm is infinite.
+TEST(Gradcheck, AnInfiniteDerivativeIsThatOfNoFiniteRule) {
+  const Tensor x = leaf({1e-6}, {1});
+  const auto log_with_gradient_times = [](double factor) {
+    return [factor](const Tensors& in) {
+      const Tensor y = in[0].log();
+      if (y.requires_grad()) y.register_hook([factor](const Tensor& dy) { return dy * factor; });
+      return y;
+    };
+  };
+
+  EXPECT_FALSE(gradcheck(log_with_gradient_times(-500), {x}, {.raise_exception = false}));
+  EXPECT_TRUE(gradcheck(log_with_gradient_times(HUGE_VAL), {x}, {.raise_exception = false}));
 }
 
 TEST(Gradcheck, VariesStridedInputs) {

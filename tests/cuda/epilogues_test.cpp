@@ -1,6 +1,4 @@
 // Work that cuBLASLt does while it multiplies, in compiled steps.
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -15,6 +13,7 @@
 #include "nn/flow.h"
 #include "tests/cuda/cuda_fixture.h"
 #include "tests/support/cuda_emulator/library_hooks.h"
+#include "tests/support/largest_difference.h"
 
 namespace flow {
 
@@ -160,12 +159,7 @@ Configure with(bool sums, bool activates, const Configure& more = {}) {
 
 void expect_near(const Floats& actual, const Floats& expected, float tolerance,
                  const std::string& what) {
-  ASSERT_EQ(actual.size(), expected.size()) << what;
-  float largest = 0;
-  for (size_t i = 0; i < actual.size(); ++i)
-    largest =
-        std::max(largest, std::isfinite(actual[i]) ? std::abs(actual[i] - expected[i]) : HUGE_VALF);
-  EXPECT_LE(largest, tolerance) << what;
+  EXPECT_LE(largest_difference(actual, expected), tolerance) << what;
 }
 
 // In each of two layers: four products of attention and two of the feed-forward branch; one gelu,

@@ -2,7 +2,6 @@
 // computes what, and which mistakes of callers they find.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "core/device/device_memory.h"
 #include "nn/flow.h"
 #include "tests/support/cuda_emulator/library_hooks.h"
+#include "tests/support/largest_difference.h"
 
 namespace flow {
 
@@ -59,11 +59,7 @@ std::vector<float> numbers(size_t count, float scale = 0.25F) {
 double largest_difference(const Tensor& device, const Tensor& host) {
   const auto a = cast(device.to("cpu"), float64).contiguous().to_vector<double>();
   const auto b = cast(host, float64).contiguous().to_vector<double>();
-  EXPECT_EQ(a.size(), b.size());
-  double largest = 0;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-    largest = std::max(largest, std::isfinite(a[i]) ? std::abs(a[i] - b[i]) : HUGE_VAL);
-  return largest;
+  return flow::largest_difference(a, b);
 }
 
 double tolerance_of(DType dtype) {

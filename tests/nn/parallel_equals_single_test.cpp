@@ -11,6 +11,7 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/largest_difference.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -79,13 +80,12 @@ Training train(const Task<Model>& task, const TrainingLayout& layout) {
 }
 
 void expect_close(const Doubles& got, const Doubles& want, const std::string& what) {
-  ASSERT_EQ(got.size(), want.size()) << what;
-  double largest = 0, difference = 0;
-  for (size_t i = 0; i < want.size(); ++i) {
-    largest = std::max(largest, std::abs(want[i]));
-    difference = std::max(difference, std::abs(got[i] - want[i]));
+  double largest = 0;
+  for (const double value : want) {
+    ASSERT_TRUE(std::isfinite(value)) << what;
+    largest = std::max(largest, std::abs(value));
   }
-  EXPECT_LE(difference, 1e-9 * largest) << what;
+  EXPECT_LE(largest_difference(got, want), 1e-9 * largest) << what;
 }
 
 template <class Model>

@@ -1,5 +1,7 @@
 // Ops over a dim that is split among ranks give the values and gradients of the unsplit op, and
 // only rows are communicated.
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "ops/norm/softmax.h"
 #include "ops/random/random.h"
 #include "ops/reduce/reduce.h"
+#include "tests/support/largest_difference.h"
 
 namespace flow {
 namespace {
@@ -43,15 +46,13 @@ Result run(const Fn& fn, DType dtype, const Placement& placement, const NdSbp& s
   return {y.full().to(float64), x.grad().full().to(float64)};
 }
 
-double largest_difference(const Tensor& a, const Tensor& b) {
+// As a part of the largest magnitude in b.
+double relative_difference(const Tensor& a, const Tensor& b) {
   const auto x = a.to_vector<double>(), y = b.to_vector<double>();
-  EXPECT_EQ(x.size(), y.size());
-  double largest = 0, scale = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    largest = std::max(largest, std::abs(x[i] - y[i]));
-    scale = std::max(scale, std::abs(y[i]));
-  }
-  return largest / scale;
+  double scale = 0;
+  for (const double value : y)
+    scale = std::max(scale, std::abs(value));
+  return largest_difference(x, y) / scale;
 }
 
 void expect_like_one_rank(const Fn& fn, DType dtype, double tolerance) {
@@ -64,8 +65,8 @@ void expect_like_one_rank(const Fn& fn, DType dtype, double tolerance) {
     run_ranks(static_cast<int>(placement.num_ranks()), [&, p = placement, s = sbp] {
       reset_boxing_report();
       const Result cut = run(fn, dtype, p, s);
-      EXPECT_LE(largest_difference(cut.y, whole.y), tolerance) << s;
-      EXPECT_LE(largest_difference(cut.dx, whole.dx), tolerance) << s;
+      EXPECT_LE(relative_difference(cut.y, whole.y), tolerance) << s;
+      EXPECT_LE(relative_difference(cut.dx, whole.dx), tolerance) << s;
     });
   }
 }

@@ -18,6 +18,7 @@
 #include "ops/linear/gemm_split.h"
 #include "ops/linear/gemm_table.h"
 #include "ops/vendor/openblas.h"
+#include "tests/support/largest_difference.h"
 
 namespace flow::ops {
 namespace {
@@ -95,8 +96,7 @@ struct Product {
         const auto at = static_cast<std::size_t>(i * task.ldc + j);
         if (j < task.n) {
           const double difference = std::abs(static_cast<double>(c[at] - expected[at]));
-          worst = std::isnan(difference) ? std::numeric_limits<double>::infinity()
-                                         : std::max(worst, difference);
+          worst = larger_difference(worst, difference);
         } else if (!std::isnan(c[at])) {
           worst = std::numeric_limits<double>::infinity();
         }

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "tests/support/largest_difference.h"
 
 namespace flow::ops {
 namespace {
@@ -26,15 +27,6 @@ Floats random_floats(int64_t count) {
   Floats values(static_cast<size_t>(count));
   std::generate(values.begin(), values.end(), [&] { return uniform(random); });
   return values;
-}
-
-double largest_difference(const Floats& a, const Floats& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double largest = 0.0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    largest = std::max(largest, static_cast<double>(std::abs(a[i] - b[i])));
-  }
-  return largest;
 }
 
 // 64-byte aligned bytes of any content.

@@ -9,6 +9,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
 #include "ops/reduce/extrema.h"
+#include "tests/support/largest_difference.h"
 
 namespace flow {
 
@@ -35,7 +36,7 @@ void expect_rows(const Tensor& actual, const std::vector<double>& expected, int6
     double error = 0;
     for (size_t i = row; i < row + width; ++i) {
       largest = std::max(largest, std::fabs(expected[i]));
-      error = std::max(error, std::fabs(values[i] - expected[i]));
+      error = larger_difference(error, std::fabs(values[i] - expected[i]));
     }
     EXPECT_LE(error, tolerance * largest) << "row " << row / width << " of " << width;
   }

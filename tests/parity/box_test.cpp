@@ -49,5 +49,17 @@ TEST(BoxCommand, RedistributesTheShardsOfATable) {
   EXPECT_EQ(out.at("empty.dst.rank1").shape(), Shape{0});
 }
 
+TEST(BoxCommand, AMissingTableIsAnIoError) {
+  conform::BoxOptions options;
+  options.table = testing::TempDir() + "missing/table.json";
+
+  try {
+    conform::run_boxing(options);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const IoError& error) {
+    EXPECT_NE(std::string(error.what()).find("cannot open " + options.table), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace flow::parity

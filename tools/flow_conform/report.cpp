@@ -75,7 +75,7 @@ ExitCode run_spec(const std::string& path, const std::function<ExitCode(const Js
   constexpr int kMaxDepth = 16;
   const auto fail = [&](const std::string& why) { throw BadSpec(str(path, ": ", why)); };
   std::ifstream file(path);
-  if (!file) throw BadSpec("cannot open " + path);
+  if (!file) throw IoError("cannot open " + path + "; check that the file exists");
   std::ostringstream text;
   text << file.rdbuf();
   try {

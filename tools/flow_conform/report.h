@@ -35,8 +35,8 @@ class Report {
   ExitCode exit_code_ = kDone;
 };
 
-// Reads a spec, and passes it to `run`. Throws a BadSpec that names the file if it is no JSON, or
-// if `run` finds that it has another form.
+// Reads a spec, and passes it to `run`. Throws an IoError if it cannot be opened, and a BadSpec
+// that names the file if it is no JSON, or if `run` finds that it has another form.
 ExitCode run_spec(const std::string& path, const std::function<ExitCode(const Json&)>& run);
 
 // The path of `file`, which is given relative to the folder of `spec`.

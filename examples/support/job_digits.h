@@ -70,7 +70,7 @@ int run_job(const Arguments& arguments, int64_t default_steps, double lr, const 
         std::fflush(stdout);
       }
       if (log.is_open()) {
-        log << "{\"step\": " << i << ", \"loss\": " << shortest(loss)
+        log << "{\"step\": " << i << ", \"loss\": " << json_number(loss)
             << ", \"lr\": " << shortest(lr)
             << ", \"samples_per_s\": " << shortest(kJobBatch / took.count()) << "}\n";
       }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 
 #include "core/context.h"
@@ -29,6 +30,10 @@ std::string shortest(double value) {
   std::array<char, 32> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
   return {text.data(), end};
+}
+
+std::string json_number(double value) {
+  return std::isfinite(value) ? shortest(value) : "null";
 }
 
 Progress::Progress(int64_t steps, std::string unit, std::string task)
@@ -98,8 +103,8 @@ StepLog::StepLog(const std::string& path) : path_(path), last_(Clock::now()) {
 
 void StepLog::write(int64_t step, double loss, double grad_norm, double lr, double samples_per_s) {
   if (path_.empty()) return;
-  file_ << "{\"step\": " << step << ", \"loss\": " << shortest(loss)
-        << ", \"grad_norm\": " << shortest(grad_norm) << ", \"lr\": " << shortest(lr)
+  file_ << "{\"step\": " << step << ", \"loss\": " << json_number(loss)
+        << ", \"grad_norm\": " << json_number(grad_norm) << ", \"lr\": " << shortest(lr)
         << ", \"samples_per_s\": " << shortest(samples_per_s) << ", \"rank\": " << flow::env::rank()
         << "}" << std::endl;
   if (!file_) throw flow::IoError("[log] cannot write " + path_ + "; is the disk full?");

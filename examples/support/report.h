@@ -36,6 +36,9 @@ class Progress {
 // The shortest decimal form that reads back as the same number.
 std::string shortest(double value);
 
+// The same for a file of JSON, which has null in place of NaN and infinity.
+std::string json_number(double value);
+
 // {"step": 0, "loss": 4.75, "grad_norm": 1.2, "lr": 0.001, "samples_per_s": 812, "rank": 0}
 class StepLog {
  public:

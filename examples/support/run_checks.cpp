@@ -23,6 +23,11 @@ void check_resumed_losses(std::span<const double> again, std::span<const double>
   const size_t first = losses.size() - again.size();
   for (size_t i = 0; i < again.size(); ++i) {
     if (again[i] == losses[first + i]) continue;
+    if (std::isnan(again[i]) && std::isnan(losses[first + i])) {
+      throw flow::Error(flow::str("[check] the loss of step ", i + 1, " of ", again.size(),
+                                  " after a checkpoint is NaN, before and when it ran again; train "
+                                  "with a lower rate"));
+    }
     throw flow::Error(
         flow::str("[check] the steps after a checkpoint differ when they run again: step ", i + 1,
                   " of ", again.size(), " has the loss ", shortest(again[i]), ", before ",

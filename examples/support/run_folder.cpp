@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -31,14 +32,19 @@ void set_aside(const fs::path& path) {
   fs::rename(path, flow::str(path.string(), '.', number));
 }
 
+double number_of(const nlohmann::json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
 StepRecord parse_record(const std::string& line) {
   const nlohmann::json json = nlohmann::json::parse(line);
   StepRecord record{.step = json.at("step"),
-                    .loss = json.at("loss"),
-                    .grad_norm = json.at("grad_norm"),
+                    .loss = number_of(json.at("loss")),
+                    .grad_norm = number_of(json.at("grad_norm")),
                     .lr = json.at("lr"),
                     .tokens_per_s = json.at("tokens_per_s")};
-  if (json.contains("validation_loss")) record.validation_loss = json.at("validation_loss");
+  if (json.contains("validation_loss"))
+    record.validation_loss = number_of(json.at("validation_loss"));
   return record;
 }
 
@@ -61,10 +67,11 @@ std::vector<StepRecord> read_records(const std::string& path, int64_t steps) {
 }
 
 std::string to_line(const StepRecord& record) {
-  std::string line =
-      flow::str("{\"step\": ", record.step, ", \"loss\": ", shortest(record.loss),
-                ", \"grad_norm\": ", shortest(record.grad_norm), ", \"lr\": ", shortest(record.lr));
-  if (record.validation_loss) line += ", \"validation_loss\": " + shortest(*record.validation_loss);
+  std::string line = flow::str("{\"step\": ", record.step, ", \"loss\": ", json_number(record.loss),
+                               ", \"grad_norm\": ", json_number(record.grad_norm),
+                               ", \"lr\": ", shortest(record.lr));
+  if (record.validation_loss)
+    line += ", \"validation_loss\": " + json_number(*record.validation_loss);
   return line + ", \"tokens_per_s\": " + shortest(record.tokens_per_s) + "}\n";
 }
 

@@ -40,7 +40,8 @@ struct StepRecord {
 
 // One line of JSON for each step, which rank 0 writes:
 //   {"step": 0, "loss": 4.75, "grad_norm": 1.2, "lr": 0.001, "tokens_per_s": 812}
-// Some also have "validation_loss". All but the rate is the same in each run of the same program.
+// Some also have "validation_loss". A number that is not finite is null. All but the rate is the
+// same in each run of the same program.
 class RunLog {
  public:
   // Goes on after the first `steps` lines of the file, and removes later ones. Throws flow::IoError

@@ -16,6 +16,7 @@
 
 #include "core/error.h"
 #include "support/run_checks.h"
+#include "support/run_folder.h"
 #include "tests/support/job.h"
 
 namespace flow {
@@ -148,6 +149,32 @@ TEST(RunChecks, RefuseLossesThatDifferAfterACheckpoint) {
   EXPECT_THROW(examples::check_resumed_losses(std::vector<double>{4, 3, 2, 1}, losses), Error);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THROW(examples::check_resumed_losses(std::vector<double>{nan}, losses), Error);
+}
+
+TEST(RunChecks, SayThatALossIsNaN) {
+  const std::vector<double> losses = {3, std::nan("")};
+  try {
+    examples::check_resumed_losses(losses, losses);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_TRUE(has(error.what(), "the loss of step 2 of 2 after a checkpoint is NaN"))
+        << error.what();
+  }
+}
+
+TEST(RunLog, ALossThatIsNaNIsReadAgain) {
+  const std::string path = testing::TempDir() + str("run_log_", getpid(), ".jsonl");
+  examples::RunLog(path, 0).add({.loss = std::nan(""), .grad_norm = HUGE_VAL});
+  std::ifstream file(path);
+  const nlohmann::json line = nlohmann::json::parse(file);
+
+  const examples::RunLog log(path, 1);
+  fs::remove(path);
+
+  EXPECT_TRUE(line.at("loss").is_null());
+  ASSERT_EQ(log.records().size(), 1U);
+  EXPECT_TRUE(std::isnan(log.records()[0].loss));
+  EXPECT_TRUE(std::isnan(log.records()[0].grad_norm));
 }
 
 // Stops a training after its first steps, goes on, and compares with one that was not stopped.

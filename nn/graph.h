@@ -52,8 +52,8 @@ class KeptPlans;
 class ZeroParameters;
 
 struct GraphOptimizerOptions {
-  // A schedule that steps after each run of the graph, even if a GradScaler skipped the update, as
-  // in an eager loop that calls both step functions.
+  // A schedule that steps after each run that has gradients, even if a GradScaler skipped the
+  // update, as in an eager loop that calls both step functions. A run under NoGradGuard is no step.
   optim::lr_scheduler::LRScheduler* lr_scheduler = nullptr;
   // Clips the gradients to this norm, taken of all gradients as one vector. Unset: no clipping.
   std::optional<double> clip_grad_norm = {};

@@ -27,6 +27,11 @@ Tensor compare_number(const TensorArg& x, const Scalar& number) {
   return ops::run<Row>(is_wide ? TensorArg(cast(x, DType::kInt64), x.site()) : x, number);
 }
 
+// Differences of integers would wrap around, and bools have none.
+Tensor as_subtractable(const TensorArg& x) {
+  return is_floating(x->dtype()) ? x.tensor() : cast(x, DType::kFloat64);
+}
+
 }  // namespace
 
 Tensor eq(const TensorArg& a, const TensorArg& b) {
@@ -174,9 +179,10 @@ Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& optio
                                 options.atol, "; give 0 or more"),
                             site);
     }
-    if (a->dtype() == DType::kBool) return eq(a, b);
-    const Tensor distance = abs({sub(a, b), site});
-    const Tensor allowed = add({mul({abs(b), site}, options.rtol), site}, options.atol);
+    const Tensor expected = as_subtractable(b);
+    const Tensor distance = abs({sub({as_subtractable(a), site}, {expected, site}), site});
+    const Tensor size = abs({expected, site});
+    const Tensor allowed = add({mul({size, site}, options.rtol), site}, options.atol);
     const Tensor is_near = logical_and({isfinite(distance), site}, le({distance, site}, allowed));
     Tensor is_close = logical_or({is_near, site}, eq(a, b));
     if (!options.equal_nan) return is_close;

@@ -300,6 +300,33 @@ TEST(Compare, ClosenessAllowsRelativeAndAbsoluteDistance) {
   EXPECT_FALSE(allclose(a, b));
 }
 
+TEST(Compare, ClosenessOfIntegersDoesNotWrapAround) {
+  const auto is_near = [](int64_t a, int64_t b, DType dtype, const CloseOptions& options = {}) {
+    return allclose(tensor(a).to(dtype), tensor(b).to(dtype), options);
+  };
+  const int64_t least = std::numeric_limits<int64_t>::lowest();
+  const int64_t greatest = std::numeric_limits<int64_t>::max();
+
+  EXPECT_FALSE(is_near(least, greatest, int64));
+  EXPECT_TRUE(is_near(least, least, int64));
+  EXPECT_FALSE(is_near(2147483647, -2147483647, int32, {.atol = 10}));
+  EXPECT_FALSE(is_near(100, -100, int8, {.atol = 60}));
+  EXPECT_TRUE(is_near(3, 5, uint8, {.atol = 3}));
+  EXPECT_TRUE(is_near(3, 4, uint8, {.atol = 1}));
+  EXPECT_TRUE(is_near(4, 3, uint8, {.atol = 1}));
+  EXPECT_TRUE(is_near(100, 101, int32, {.rtol = 0.01}));
+}
+
+TEST(Compare, ClosenessOfBoolsReadsTheTolerances) {
+  const Tensor yes = tensor(true);
+  const Tensor no = tensor(false);
+
+  EXPECT_FALSE(allclose(yes, no));
+  EXPECT_TRUE(allclose(yes, no, {.atol = 2}));
+  EXPECT_TRUE(allclose(no, yes, {.rtol = 2}));
+  EXPECT_FALSE(allclose(yes, no, {.rtol = 2}));
+}
+
 TEST(Binary, LogarithmsOfSumsAndProductsKnowTheirEnds) {
   const auto pair = [](double a, double b) {
     return std::pair(tensor(a, {.dtype = float64}), tensor(b, {.dtype = float64}));

@@ -6,6 +6,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/unary.h"
 #include "ops/index/gather_op.h"
 #include "ops/named_errors.h"
 #include "ops/reduce/extrema_op.h"
@@ -60,14 +61,24 @@ void sbp_extremum(SbpContext& ctx) {
   ctx.add({Sbp(kPartial)}, {Sbp(kPartial)});
 }
 
-// dx = dy / k at the k elements that are equal to y, and 0 elsewhere.
+// True at the elements that are equal to y, the extremum over all dims or some. A NaN is not equal
+// to itself: if all dims are reduced, it is an extremum nevertheless, as for PyTorch's max(x). Over
+// some dims no element of its line is one, so the whole line gets the gradient NaN, as for
+// PyTorch's amax.
+Tensor find_extrema(const Tensor& x, const Tensor& y, const ReduceAttrs& attrs) {
+  const Tensor is_equal = eq(x, y);
+  const bool is_over_all = static_cast<int64_t>(attrs.dims.size()) == x.dim();
+  return is_over_all ? logical_or(is_equal, isnan(x)) : is_equal;
+}
+
+// dx = dy / k at the k elements that are extrema, and 0 elsewhere.
 void grad_extremum(GradContext& ctx) {
   const auto& attrs = ctx.attrs<ReduceAttrs>();
   const Tensor x = ctx.input(0);
   const auto restored = [&](const Tensor& y) {
     return with_reduced_dims(y, x.shape(), attrs.dims, attrs.keepdim);
   };
-  const Tensor is_extremum = cast(eq(x, restored(ctx.output())), x.dtype());
+  const Tensor is_extremum = cast(find_extrema(x, restored(ctx.output()), attrs), x.dtype());
   if (attrs.dims.empty()) {
     ctx.set(0, mul(is_extremum, ctx.dy()));
     return;

@@ -112,6 +112,26 @@ TEST(Extrema, TiesShareTheGradientOfAmaxOnly) {
   EXPECT_EQ(grad({max(x, 0).values}, {x})[0].to_vector<double>(), Doubles({0, 1, 0, 0}));
 }
 
+TEST(Extrema, NanTakesTheGradientOfAnExtremumOfEverything) {
+  const auto slopes = [](const Floats& values, Tensor (*of)(const TensorArg&)) {
+    const Tensor x = tensor(values).requires_grad_();
+    return grad({of(x)}, {x})[0].to_vector<float>();
+  };
+
+  EXPECT_EQ(slopes({1, kNan, 2}, max), Floats({0, 1, 0}));
+  EXPECT_EQ(slopes({kNan, 1, kNan}, min), Floats({0.5, 0, 0.5}));
+  EXPECT_EQ(slopes({1, 2, 2}, max), Floats({0, 0.5, 0.5}));
+}
+
+TEST(Extrema, NanSpreadsInItsLineOnly) {
+  const Tensor x = tensor({{1.f, kNan}, {3.f, 2.f}}).requires_grad_();
+
+  const Floats dx = grad({sum(amax(x, 1))}, {x})[0].to_vector<float>();
+
+  EXPECT_TRUE(std::isnan(dx[0]) && std::isnan(dx[1]));
+  EXPECT_EQ(Floats(dx.begin() + 2, dx.end()), Floats({1, 0}));
+}
+
 TEST(Extrema, GradientsAreRight) {
   const Tensor x = tensor(Doubles{2, 7, -3, 1, 0.5, 4}, {2, 3}, {.requires_grad = true});
   const auto fn = [](const Tensors& in) {

@@ -16,6 +16,7 @@
 #include "ops/index/gather_op.h"
 #include "ops/index/sort.h"
 #include "ops/named_errors.h"
+#include "ops/promotion.h"
 #include "ops/reduce/order_statistics_op.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/concat.h"
@@ -126,6 +127,11 @@ const OpDef kMode = along_dim("mode", infer_along_dim);
 const OpDef kMedianOfAll = of_all("median_of_all");
 const OpDef kNanmedianOfAll = of_all("nanmedian_of_all");
 
+DType rank_dtype(DType elements, int64_t size) {
+  constexpr int64_t kLastOfWholeFloats = int64_t{1} << 24;
+  return size > kLastOfWholeFloats ? DType::kFloat64 : elements;
+}
+
 void register_order_statistics(OpTable& table) {
   for (const OpDef* op :
        {&kKthvalue, &kMedian, &kNanmedian, &kMode, &kMedianOfAll, &kNanmedianOfAll}) {
@@ -171,7 +177,7 @@ Tensor at_rank(const TensorArg& lines, const Tensor& count, double q,
   Tensor rank = mul({last, site}, q);
   if (interpolation == "nearest") rank = round({rank, site});
   const Tensor below = floor({rank, site});
-  const Tensor weight = sub({rank, site}, below);
+  const Tensor weight = cast({sub({rank, site}, below), site}, lines->dtype());
   const auto at = [&](const Tensor& place) {
     return gather(lines, -1, {cast({place, site}, DType::kInt64), site});
   };
@@ -182,6 +188,10 @@ Tensor at_rank(const TensorArg& lines, const Tensor& count, double q,
 
 Tensor quantiles(const char* name, const TensorArg& x, const std::vector<double>& ranks,
                  const QuantileOptions& options, bool ignores_nan) {
+  if (is_half(x->dtype())) {
+    const Tensor y = quantiles(name, {widened(x), x.site()}, ranks, options, ignores_nan);
+    return cast({y, x.site()}, x->dtype());
+  }
   return named(name, x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (!is_floating(x->dtype()) || x->numel() == 0) {
@@ -194,13 +204,14 @@ Tensor quantiles(const char* name, const TensorArg& x, const std::vector<double>
     Tensor lines = is_whole || x->dim() == 0 ? reshape(x, {-1}) : movedim(x, dim, -1);
     lines = sort({lines, site}).values;
     const int64_t size = lines.size(-1);
+    const DType dtype = rank_dtype(lines.dtype(), size);
     const Tensor last = narrow({lines, site}, -1, size - 1, 1);  // NaN if there is one
     const Tensor count =
         ignores_nan
             ? cast({sum({logical_not({isnan({lines, site}), site}), site}, -1, {.keepdim = true}),
                     site},
-                   x->dtype())
-            : full_like({last, site}, size);
+                   dtype)
+            : full_like({last, site}, size, {.dtype = dtype});
     std::vector<Tensor> results;
     for (const double q : ranks) {
       Tensor y = at_rank({lines, site}, count, q, options.interpolation);

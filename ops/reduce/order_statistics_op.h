@@ -1,6 +1,7 @@
 // Definitions of the ops of ops/reduce/order_statistics.h.
 #pragma once
 
+#include <cstdint>
 #include <tuple>
 
 #include "core/op.h"
@@ -22,5 +23,9 @@ struct RankAttrs {
 extern const OpDef kKthvalue, kMedian, kNanmedian, kMode;
 // These ops reduce all elements to a scalar.
 extern const OpDef kMedianOfAll, kNanmedianOfAll;
+
+// The dtype in which quantiles compute ranks among `size` elements: that of the elements, whose
+// rounding PyTorch shares, unless the numbers up to `size` are not all values of float32.
+DType rank_dtype(DType elements, int64_t size);
 
 }  // namespace flow::ops

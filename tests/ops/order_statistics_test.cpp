@@ -5,14 +5,18 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/engine.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/cast.h"
 #include "ops/elementwise/special.h"
 #include "ops/index/count.h"
 #include "ops/index/search.h"
+#include "ops/reduce/order_statistics_op.h"
 #include "ops/reduce/scan.h"
+#include "ops/shape/concat.h"
 
 namespace flow {
 namespace {
@@ -60,6 +64,34 @@ TEST(OrderStatistics, SeveralQuantilesGiveANewFirstDim) {
 
   EXPECT_EQ(y.shape(), (Shape{2, 2}));
   EXPECT_EQ(y.to_vector<float>(), (Floats{1, 5, 4, 9}));
+}
+
+TEST(OrderStatistics, RanksOf16BitLinesAreNotRounded) {
+  const Tensor steps = cat({zeros({305}), ones({695})}).to(bfloat16);
+  Tensor with_nan = arange(3000).to(float16);
+  with_nan[2999] = NAN;
+
+  EXPECT_EQ(quantile(arange(2999).to(float16), 0.1).item<float>(), 299.75F);  // 299.8
+  EXPECT_EQ(nanquantile(with_nan, 0.1).item<float>(), 299.75F);
+  EXPECT_EQ(quantile(steps, 0.3045).item<float>(), 0.1953125F);  // 0.1955
+  EXPECT_EQ(quantile(steps, 1.0).item<float>(), 1);
+  EXPECT_EQ(quantile(steps, 0.5).dtype(), bfloat16);
+}
+
+TEST(OrderStatistics, GradientsOf16BitQuantilesAreThoseOfTheirNeighbours) {
+  const Tensor x = tensor({3.F, 1.F, 2.F, 0.F}, {.dtype = float16}).requires_grad_();
+
+  quantile(x, 0.5).backward();
+
+  EXPECT_EQ(x.grad().dtype(), float16);
+  EXPECT_EQ(x.grad().to_vector<float>(), (Floats{0, 0.5, 0.5, 0}));
+}
+
+TEST(OrderStatistics, RanksThatFloat32DoesNotHoldAreFloat64) {
+  const int64_t size = int64_t{1} << 24;
+
+  EXPECT_EQ(ops::rank_dtype(float32, size), float32);
+  EXPECT_EQ(ops::rank_dtype(float32, size + 1), float64);
 }
 
 TEST(Bitwise, OperatorsTakeMasksAndNumbers) {

@@ -201,7 +201,7 @@ Tensor fmod(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor fmod(const TensorArg& a, const Scalar& b) {
-  return ops::run<ops::FmodNumber>(a, b);
+  return ops::run<ops::FmodNumber>(a, ops::rounded_like(a, b));
 }
 
 Tensor remainder(const TensorArg& a, const TensorArg& b) {
@@ -209,7 +209,7 @@ Tensor remainder(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor remainder(const TensorArg& a, const Scalar& b) {
-  return ops::run<ops::RemainderNumber>(a, b);
+  return ops::run<ops::RemainderNumber>(a, ops::rounded_like(a, b));
 }
 
 Tensor operator%(const TensorArg& a, const TensorArg& b) {

@@ -24,7 +24,8 @@ namespace {
 template <class Row>
 Tensor compare_number(const TensorArg& x, const Scalar& number) {
   const bool is_wide = !number.is_floating() && !ops::holds_number(x->dtype(), number);
-  return ops::run<Row>(is_wide ? TensorArg(cast(x, DType::kInt64), x.site()) : x, number);
+  return ops::run<Row>(is_wide ? TensorArg(cast(x, DType::kInt64), x.site()) : x,
+                       ops::rounded_like(x, number));
 }
 
 // Differences of integers would wrap around, and bools have none.

@@ -5,7 +5,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/binary_op.h"
 #include "ops/elementwise/old_value.h"
-#include "ops/elementwise/row_table.h"
+#include "ops/elementwise/row_calls.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
 #include "ops/named_errors.h"
@@ -48,7 +48,7 @@ const Tensor& fmod_(const TensorArg& x, const TensorArg& b) {
 }
 
 const Tensor& fmod_(const TensorArg& x, const Scalar& b) {
-  return run_in_place(ops::op_of<ops::FmodNumber>(), x, b);
+  return run_in_place(ops::op_of<ops::FmodNumber>(), x, ops::rounded_like(x, b));
 }
 
 const Tensor& remainder_(const TensorArg& x, const TensorArg& b) {
@@ -56,7 +56,7 @@ const Tensor& remainder_(const TensorArg& x, const TensorArg& b) {
 }
 
 const Tensor& remainder_(const TensorArg& x, const Scalar& b) {
-  return run_in_place(ops::op_of<ops::RemainderNumber>(), x, b);
+  return run_in_place(ops::op_of<ops::RemainderNumber>(), x, ops::rounded_like(x, b));
 }
 
 const Tensor& floor_divide_(const TensorArg& x, const TensorArg& b) {

@@ -39,6 +39,17 @@ Tensor run(const TensorArg& x, const Scalar& number) {
   return dispatch_scalar(op_of<Row>(), x, number, kPromotionOf<Row>);
 }
 
+// The number, rounded to the dtype of x if that has 16 bits, whose formulas are computed in float.
+// Functions that jump, such as comparisons and fmod, otherwise take an element that is the rounded
+// number for a smaller or a larger one.
+inline Scalar rounded_like(const TensorArg& x, const Scalar& number) {
+  if (!is_half(x->dtype())) [[likely]]
+    return number;
+  return dispatch_floating(x->dtype(), [&]<class T>() -> Scalar {
+    return static_cast<double>(static_cast<float>(number.to<T>()));
+  });
+}
+
 template <class Row>
 const Tensor& run_in_place(const TensorArg& x) {
   constexpr const OpDef& op = op_of<Row>();

@@ -287,6 +287,31 @@ TEST(Binary, PartialSumsPassThroughLinearOps) {
   });
 }
 
+// 0.1 is 0.09998 in float16 and 0.1001 in bfloat16.
+TEST(Compare, NumbersAreRoundedTo16Bits) {
+  for (const DType dtype : {float16, bfloat16}) {
+    const Tensor x = full({1}, 0.1, {.dtype = dtype});
+
+    EXPECT_TRUE(eq(x, 0.1).item<bool>() && ge(x, 0.1).item<bool>() && le(x, 0.1).item<bool>());
+    EXPECT_FALSE(ne(x, 0.1).item<bool>() || lt(x, 0.1).item<bool>() || gt(x, 0.1).item<bool>());
+    EXPECT_TRUE(eq(full({1}, 2049, {.dtype = dtype}), 2049).item<bool>());
+    EXPECT_TRUE(lt(x, kInf).item<bool>());
+  }
+}
+
+TEST(Binary, DivisorsOfRemaindersAreRoundedTo16Bits) {
+  for (const DType dtype : {float16, bfloat16}) {
+    const float rest = dtype == float16 ? 0x1p-12F : 0.09912109375F;
+    const Tensor x = ones({1}, {.dtype = dtype});
+
+    EXPECT_EQ(fmod(x, 0.1).item<float>(), rest);
+    EXPECT_EQ(remainder(x, 0.1).item<float>(), rest);
+    EXPECT_EQ(x.clone().fmod_(0.1).item<float>(), rest);
+    EXPECT_EQ(x.clone().remainder_(0.1).item<float>(), rest);
+    EXPECT_EQ(remainder(x, tensor(0.1, {.dtype = dtype})).item<float>(), rest);
+  }
+}
+
 TEST(Compare, ClosenessAllowsRelativeAndAbsoluteDistance) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float inf = std::numeric_limits<float>::infinity();

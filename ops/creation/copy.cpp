@@ -66,7 +66,9 @@ void sbp_copy(SbpContext& ctx) {
 
 // dtarget = 0; dsource = dy summed over the dims that were broadcast, in the dtype of the source.
 void grad_copy(GradContext& ctx) {
-  if (!ctx.needs(1) || !ctx.dy().defined()) return;
+  if (!ctx.dy().defined()) return;
+  if (ctx.needs(0)) ctx.set(0, zeros_like(ctx.dy()));
+  if (!ctx.needs(1)) return;
   const MetaPtr source = ctx.input_meta(1);
   ctx.set(1, cast(sum_to(ctx.dy(), source->shape), source->dtype));
 }
@@ -79,7 +81,9 @@ void sbp_fill(SbpContext& ctx) {
 }
 
 // dx = 0
-void grad_fill(GradContext& /*ctx*/) {}
+void grad_fill(GradContext& ctx) {
+  if (ctx.dy().defined()) ctx.set(0, zeros_like(ctx.dy()));
+}
 
 }  // namespace
 

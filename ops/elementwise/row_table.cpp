@@ -1,6 +1,7 @@
 #include "ops/elementwise/row_table.h"
 
 #include "core/dispatch.h"
+#include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/elementwise_formulas.h"
@@ -115,11 +116,14 @@ Tensor slope(const Tensor& dy, const GradContext& ctx) {
   }
 }
 
-// The gradient is zero, and is not set, if dy is zero or the function is a step function.
+// The gradient of a step function is 0. It is set nevertheless, because x is part of the result.
 template <class Row>
-void grad_of_one([[maybe_unused]] GradContext& ctx) {
-  if constexpr (!Row::kFacts.is_step) {
-    if (ctx.dy().defined()) ctx.set(0, slope<Row>(ctx.dy(), ctx));
+void grad_of_one(GradContext& ctx) {
+  if (!ctx.dy().defined()) return;
+  if constexpr (Row::kFacts.is_step) {
+    ctx.set(0, zeros_like(ctx.dy()));
+  } else {
+    ctx.set(0, slope<Row>(ctx.dy(), ctx));
   }
 }
 
@@ -166,11 +170,12 @@ class GradInputs {
   mutable Tensor shared_;
 };
 
-// An input that was broadcast gets the sum over its repeats.
+// `dx` has the output's shape; undefined means zero. An input that was broadcast gets the sum over
+// its repeats.
 void set_unbroadcast(GradContext& ctx, int i, const Tensor& dx) {
-  if (!dx.defined()) return;
   const Shape& shape = ctx.input_meta(i)->shape;
-  ctx.set(i, dx.shape() == shape ? dx : sum_to(dx, shape));
+  const Tensor whole = dx.defined() ? dx : zeros_like(ctx.dy());
+  ctx.set(i, whole.shape() == shape ? whole : sum_to(whole, shape));
 }
 
 void refuse_slopes(const GradContext& ctx, uint32_t inputs) {
@@ -181,20 +186,23 @@ void refuse_slopes(const GradContext& ctx, uint32_t inputs) {
   }
 }
 
+// The gradient of input i, undefined if the row has none.
+template <class Row, int i>
+Tensor gradient([[maybe_unused]] const GradInputs<Row>& in) {
+  if constexpr (i == 0 && requires { Row::da(in); }) return Row::da(in);
+  if constexpr (i == 1 && requires { Row::db(in); }) return Row::db(in);
+  if constexpr (i == 2 && requires { Row::dc(in); }) return Row::dc(in);
+  return {};
+}
+
 template <class Row>
 void grad_of_several(GradContext& ctx) {
   if (!ctx.dy().defined()) return;
   const GradInputs<Row> in(ctx);
   refuse_slopes(ctx, Row::kFacts.without_slope);
-  if constexpr (requires { Row::da(in); }) {
-    if (ctx.needs(0)) set_unbroadcast(ctx, 0, Row::da(in));
-  }
-  if constexpr (requires { Row::db(in); }) {
-    if (ctx.needs(1)) set_unbroadcast(ctx, 1, Row::db(in));
-  }
-  if constexpr (requires { Row::dc(in); }) {
-    if (ctx.needs(2)) set_unbroadcast(ctx, 2, Row::dc(in));
-  }
+  if (ctx.needs(0)) set_unbroadcast(ctx, 0, gradient<Row, 0>(in));
+  if (ctx.needs(1)) set_unbroadcast(ctx, 1, gradient<Row, 1>(in));
+  if (ctx.needs(2)) set_unbroadcast(ctx, 2, gradient<Row, 2>(in));
 }
 
 // ---- from a row to its op

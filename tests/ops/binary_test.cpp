@@ -12,6 +12,7 @@
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/special.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
 
@@ -310,6 +311,23 @@ TEST(Binary, DivisorsOfRemaindersAreRoundedTo16Bits) {
     EXPECT_EQ(x.clone().remainder_(0.1).item<float>(), rest);
     EXPECT_EQ(remainder(x, tensor(0.1, {.dtype = dtype})).item<float>(), rest);
   }
+}
+
+TEST(Binary, OperandsThatOnlySetTheStepHaveTheGradientZero) {
+  const auto expect_zeros = [](const Tensor& y, const Tensor& x) {
+    const Tensor dx = grad({sum(y)}, {x})[0];
+    EXPECT_EQ(dx.to_vector<float>(), Floats(static_cast<size_t>(x.numel()), 0));
+  };
+  const Tensor a = tensor({{5.5f, -2.f}, {1.f, 3.f}}).requires_grad_();
+  const Tensor b = tensor({2.f, 0.7f}).requires_grad_();
+
+  for (const char* mode : {"floor", "trunc"}) {
+    expect_zeros(div(a, b, {.rounding_mode = mode}), a);
+    expect_zeros(div(a, b, {.rounding_mode = mode}), b);
+    expect_zeros(div(a, 2, {.rounding_mode = mode}), a);
+  }
+  expect_zeros(copysign(a, b), b);
+  expect_zeros(nextafter(a, b), b);
 }
 
 TEST(Compare, ClosenessAllowsRelativeAndAbsoluteDistance) {

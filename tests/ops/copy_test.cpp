@@ -2,14 +2,19 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "autograd/engine.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/cast_formula.h"
+#include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
 
 namespace flow {
@@ -89,6 +94,23 @@ TEST(Copy, WritesThroughViewsReachTheBase) {
   x.select(0, 0).fill_(1);
 
   EXPECT_EQ(x.to_vector<float>(), Floats({1, 1, 1, 0, 8, 0}));
+}
+
+TEST(Copy, OverwrittenValuesHaveTheGradientZero) {
+  const std::vector<std::function<void(const Tensor&)>> writes = {
+      [](const Tensor& y) { y.fill_(3); },
+      [](const Tensor& y) { y.zero_(); },
+      [](const Tensor& y) { y.copy_(ones({3})); },
+  };
+
+  for (size_t i = 0; i < writes.size(); ++i) {
+    const Tensor x = ones({3}).requires_grad_();
+    const Tensor y = x * 1;
+    writes[i](y);
+    sum(y).backward();
+    ASSERT_TRUE(x.grad().defined()) << i;
+    EXPECT_EQ(x.grad().to_vector<float>(), Floats({0, 0, 0})) << i;
+  }
 }
 
 TEST(Copy, OverlappingViewsAreReadBeforeTheyAreWritten) {

@@ -1,7 +1,9 @@
 #include "ops/elementwise/unary.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -11,6 +13,7 @@
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/special.h"
 #include "ops/elementwise/where.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
@@ -120,6 +123,23 @@ TEST(Unary, ReluHasNoGradientAtZero) {
   sum(relu(x)).backward();
 
   EXPECT_EQ(x.grad().to_vector<float>(), Floats({0, 0, 1}));
+}
+
+TEST(Unary, StepFunctionsHaveTheGradientZero) {
+  const std::vector<std::function<Tensor(const Tensor&)>> functions = {
+      [](const Tensor& x) { return floor(x); },          [](const Tensor& x) { return ceil(x); },
+      [](const Tensor& x) { return round(x); },          [](const Tensor& x) { return trunc(x); },
+      [](const Tensor& x) { return sign(x); },           [](const Tensor& x) { return x.pow(0); },
+      [](const Tensor& x) { return float_power(x, 0); },
+  };
+
+  for (size_t i = 0; i < functions.size(); ++i) {
+    const Tensor x = tensor({-1.5f, 0.25f, kInf}).requires_grad_();
+    sum(functions[i](x)).backward();
+    ASSERT_TRUE(x.grad().defined()) << i;
+    EXPECT_EQ(x.grad().to_vector<float>(), Floats({0, 0, 0})) << i;
+    EXPECT_NO_THROW(grad({sum(functions[i](x))}, {x})) << i;
+  }
 }
 
 TEST(Unary, ManyElementsMatchFewOnes) {

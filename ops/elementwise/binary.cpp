@@ -77,13 +77,16 @@ using ops::Promotion;
 
 namespace {
 
-Scalar times(const Scalar& value, double factor) {
-  if (factor == 1) return value;
-  const bool is_whole = factor == std::trunc(factor) && std::abs(factor) < 0x1p63;
-  if (!value.is_floating() && is_whole) {
-    return value.to<int64_t>() * static_cast<int64_t>(factor);
-  }
-  return value.to<double>() * factor;
+// alpha b, for a sum with `a` or a difference.
+Scalar times(const TensorArg& a, const Scalar& b, double alpha, const char* op) {
+  if (alpha == 1) return b;
+  const bool is_whole = alpha == std::trunc(alpha) && std::abs(alpha) < 0x1p63;
+  if (!b.is_floating() && is_whole) return b.to<int64_t>() * static_cast<int64_t>(alpha);
+  if (is_floating(a->dtype()) || b.is_floating()) return b.to<double>() * alpha;
+  throw InvalidArgument(
+      str("[", op, "] alpha is ", alpha, " but the tensor is ", a->dtype(), " and the number is ",
+          b, "; give a whole number or cast to a floating dtype"),
+      a.site());
 }
 
 // bool tensors are refused as in PyTorch, because the difference of truth values is not obvious.
@@ -120,7 +123,7 @@ Tensor add(const TensorArg& a, const Scalar& b) {
 }
 
 Tensor add(const TensorArg& a, const Scalar& b, const AddOptions& options) {
-  return add(a, times(b, options.alpha));
+  return add(a, times(a, b, options.alpha, "add"));
 }
 
 Tensor sub(const TensorArg& a, const TensorArg& b) {
@@ -141,7 +144,7 @@ Tensor sub(const TensorArg& a, const Scalar& b) {
 
 Tensor sub(const TensorArg& a, const Scalar& b, const AddOptions& options) {
   check_difference(a, a);
-  return add(a, times(b, -options.alpha));
+  return sub(a, times(a, b, options.alpha, "sub"));
 }
 
 Tensor mul(const TensorArg& a, const TensorArg& b) {

@@ -73,6 +73,17 @@ TEST(Binary, AlphaScalesTheSecondOperand) {
   EXPECT_THROW(add(tensor({1}), tensor({2}), {.alpha = 0.5}), InvalidArgument);
 }
 
+TEST(Binary, AlphaScalesANumber) {
+  const Tensor ints = tensor({1, 5});
+
+  EXPECT_EQ(add(ints, 2, {.alpha = 3}).to_vector<int64_t>(), Ints64({7, 11}));
+  EXPECT_EQ(sub(ints, 2, {.alpha = -3}).to_vector<int64_t>(), Ints64({7, 11}));
+  EXPECT_EQ(add(ints, 1.5, {.alpha = 0.5}).to_vector<float>(), Floats({1.75, 5.75}));
+  EXPECT_EQ(sub(tensor({1.f}), 3, {.alpha = 0.5}).to_vector<float>(), Floats({-0.5}));
+  EXPECT_THROW(add(ints, 3, {.alpha = 0.5}), InvalidArgument);
+  EXPECT_THROW(sub(ints, 3, {.alpha = 0.5}), InvalidArgument);
+}
+
 TEST(Binary, DivisionOfIntegersIsTrueUnlessRounded) {
   const Tensor a = tensor({7, -7});
   const Tensor b = tensor({2, 2});

@@ -304,7 +304,7 @@ void unindex(const KernelContext& ctx) {
 void index_put(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<IndexPutAttrs>();
   const TensorView& y = ctx.out(0);
-  const Picks picks = make_picks(ctx, 2, y, attrs.dims, {"index_put"});
+  const Picks picks = make_picks(ctx, 2, y, attrs.dims, {"index_put", attrs.counts_from_end});
   if (y.data != ctx.in(0).data) copy_part(y, ctx.in(0));
   Ref<Storage> scratch;
   const std::byte* values = contiguous_data(ctx, ctx.in(1), scratch, y.data);

@@ -190,7 +190,7 @@ void unindex(const KernelContext& ctx) {
 void index_put(const KernelContext& ctx) {
   const auto& attrs = ctx.attrs_as<IndexPutAttrs>();
   const TensorView& y = ctx.out(0);
-  const Picks picks(ctx, 2, y, attrs.dims, "index_put");
+  const Picks picks(ctx, 2, y, attrs.dims, "index_put", attrs.counts_from_end);
   const DenseInput values(ctx, 1);
   // Values that are the tensor itself are read before it is written.
   Ref<Storage> copy;

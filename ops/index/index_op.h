@@ -22,10 +22,12 @@ struct IndexAttrs {
 struct IndexPutAttrs {
   Shape dims;
   bool accumulate = false;
+  bool counts_from_end = true;  // as in IndexAttrs
 
   static constexpr auto fields() {
     return std::tuple(key_field("dims", &IndexPutAttrs::dims),
-                      key_field("accumulate", &IndexPutAttrs::accumulate));
+                      key_field("accumulate", &IndexPutAttrs::accumulate),
+                      key_field("counts_from_end", &IndexPutAttrs::counts_from_end));
   }
 };
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/dispatch.h"
 #include "core/error.h"
+#include "ops/creation/copy.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
@@ -14,6 +16,7 @@
 #include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
 #include "ops/index/index.h"
+#include "ops/index/index_op.h"
 #include "ops/index/scatter_reduce.h"
 #include "ops/index/search.h"
 #include "ops/index/sort.h"
@@ -80,21 +83,18 @@ Tensor of_single_slice(const char* name, const TensorArg& x, const TensorArg& in
   return reshape({y, x.site()}, {});
 }
 
-// Slices to add at places of dim `dim` of x.
-struct SliceSum {
-  std::vector<IndexArg> places;
-  Tensor added;
-};
-
-SliceSum slice_sum(const char* name, const TensorArg& x, int64_t dim, const TensorArg& index,
-                   const TensorArg& source, double alpha) {
-  const int64_t d = normalize_dim(dim, x->dim(), name);
-  check_slices(name, x, d, index, source);
-  SliceSum sum;
-  sum.places.assign(static_cast<size_t>(d), IndexArg(Slice(), x.site()));
-  sum.places.emplace_back(reshape(index, {index->numel()}), index.site());
-  sum.added = alpha == 1 ? source.tensor() : mul(source, alpha);
-  return sum;
+// Adds alpha times the slices of `source` to those of x at the positions in `index`. A negative
+// position is out of range, as in PyTorch.
+void add_slices(const char* name, const Tensor& x, int64_t dim, const TensorArg& index,
+                const TensorArg& source, double alpha, Site site) {
+  const int64_t d = normalize_dim(dim, x.dim(), name);
+  check_slices(name, {x, site}, d, index, source);
+  const Tensor flat = reshape(index, {index->numel()});
+  const Tensor places = cast({flat, index.site()}, DType::kInt64);
+  const Tensor scaled = alpha == 1 ? source.tensor() : mul(source, alpha);
+  const Tensor added = cast({scaled, source.site()}, x.dtype());
+  const ops::IndexPutAttrs attrs{.dims = {d}, .accumulate = true, .counts_from_end = false};
+  dispatch_in_place(ops::kIndexPut, {&x, &added, &places}, &attrs, site);
 }
 
 }  // namespace
@@ -162,8 +162,9 @@ Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const 
                                return flow::index_add(line, dim, place, value, alpha);
                              });
     }
-    const SliceSum sum = slice_sum("index_add", x, dim, index, source, alpha);
-    return index_put(x, IndexList(sum.places), {sum.added, source.site()}, {.accumulate = true});
+    Tensor y = clone(x);
+    add_slices("index_add", y, dim, index, source, alpha, x.site());
+    return y;
   });
 }
 
@@ -282,8 +283,8 @@ const Tensor& InPlaceMethods::index_add_(int64_t dim, const TensorArg& index,
         return flow::index_add(old, dim, index, source, alpha);
       });
     }
-    const SliceSum sum = slice_sum("index_add_", x, dim, index, source, alpha);
-    return index_put_(IndexList(sum.places), {sum.added, source.site()}, {.accumulate = true});
+    add_slices("index_add_", x, dim, index, source, alpha, source.site());
+    return self();
   });
 }
 

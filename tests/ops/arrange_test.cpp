@@ -112,5 +112,14 @@ TEST(Arrange, TakesAndAddsAtPositions) {
   EXPECT_THROW(take(x, ones({1})), InvalidArgument);
 }
 
+TEST(Arrange, SlicesAreNotAddedAtNegativePositions) {
+  const Tensor x = counting({2, 3});
+  const Tensor last = tensor(std::vector<int64_t>{-1}, {1});
+
+  EXPECT_THROW(index_add(x, 0, last, ones({1, 3})), InvalidArgument);
+  EXPECT_THROW(x.index_add_(0, last, ones({1, 3})), InvalidArgument);
+  EXPECT_EQ(values(x), (Floats{0, 1, 2, 3, 4, 5}));
+}
+
 }  // namespace
 }  // namespace flow

@@ -13,6 +13,7 @@
 #include "ops/index/gather.h"
 #include "ops/named_errors.h"
 #include "ops/norm/softmax.h"
+#include "ops/promotion.h"
 #include "ops/random/dropout.h"
 #include "ops/random/random.h"
 #include "ops/reduce/extrema.h"
@@ -135,18 +136,20 @@ Tensor gumbel_softmax(const TensorArg& logits, const GumbelSoftmaxOptions& optio
   return ops::named("gumbel_softmax", logits.site(), [&]() -> Tensor {
     check_floating("gumbel_softmax", logits);
     const Site site = logits.site();
+    const Tensor wide = ops::widened(logits);  // the noise of 16-bit draws has large steps
     // -log of an exponential draw. Draws are from [0, 1); a 0 is replaced by the least normal
     // number.
-    const Tensor draws = clamp({rand_like(logits), site}, {.min = 1.17549435e-38});
+    const Tensor draws = clamp({rand_like({wide, site}), site}, {.min = 1.17549435e-38});
     const Tensor exponential = neg({log({draws, site}), site});
     const Tensor noise = neg({log({exponential, site}), site});
-    const Tensor noisy = div({add(logits, {noise, site}), site}, options.tau);
+    const Tensor noisy = div({add({wide, site}, {noise, site}), site}, options.tau);
     const Tensor soft = softmax({noisy, site}, options.dim);
-    if (!options.hard) return soft;
+    if (!options.hard) return cast({soft, site}, logits->dtype());
     const Tensor best = argmax({soft, site}, options.dim, {.keepdim = true});
     const Tensor fixed = soft.detach();
     const Tensor one_hot = scatter({zeros_like({fixed, site}), site}, options.dim, {best, site}, 1);
-    return add({sub({one_hot, site}, fixed), site}, soft);
+    const Tensor straight_through = add({sub({one_hot, site}, fixed), site}, soft);
+    return cast({straight_through, site}, logits->dtype());
   });
 }
 

@@ -12,6 +12,7 @@
 #include "ops/index/search.h"
 #include "ops/index/sort.h"
 #include "ops/named_errors.h"
+#include "ops/promotion.h"
 #include "ops/random/random.h"
 #include "ops/random/random_op.h"
 #include "ops/reduce/extrema.h"
@@ -51,8 +52,10 @@ Tensor multinomial(const TensorArg& p, int64_t num_samples, const MultinomialOpt
                             site);
     }
     const Tensor given = p->detach();
-    const Tensor weights =
+    const Tensor valid =
         ops::checked(given, ops::kCheckedWeights, site, [&] { check_weights(given, site); });
+    // 16 bits can neither number thousands of classes nor hold the sums of their weights.
+    const Tensor weights = ops::widened({valid, site});
     if (!options.replacement) {
       // The first arrivals of exponential clocks with these rates (Efraimidis and Spirakis 2006).
       const Tensor draws = clamp({rand_like({weights, site}), site}, {.min = 1.17549435e-38});

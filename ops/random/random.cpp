@@ -146,6 +146,13 @@ void check_drawn(const char* op, const Tensor& x, Site site) {
   throw InvalidArgument(str("[", op, "] needs a floating dtype; received ", x.dtype()), site);
 }
 
+// The dtype of draws whose formula spreads small differences of them, such as a logarithm. 16 bits
+// have too few numbers between 0 and 1 for that.
+DType spread_dtype(const Tensor& x) {
+  const DType dtype = is_floating(x.dtype()) ? x.dtype() : default_dtype();
+  return is_half(dtype) ? DType::kFloat32 : dtype;
+}
+
 constexpr double kLargest = std::numeric_limits<double>::max();
 
 // Throws InvalidArgument if an element is not in [0, high]. A trace has no values to look at.
@@ -231,6 +238,7 @@ Tensor randperm(int64_t n, const TensorOptions& options, Site site) {
   return ops::located(site, [&]() -> Tensor {
     if (n < 0) throw InvalidArgument(str("[randperm] n must not be negative; got ", n), site);
     const LayoutAttrs layout = resolve_random({n}, DType::kInt64, options, false, "randperm");
+    if (n > 0) ops::check_fill_value(layout.dtype, n - 1, "randperm", site);
     return dispatch(ops::kRandperm, {}, layout, site);
   });
 }
@@ -331,20 +339,22 @@ const Tensor& InPlaceMethods::exponential_(double lambd, Site site) const {
     throw InvalidArgument(str("[exponential_] needs lambd > 0; got ", lambd), site);
   }
   check_drawn("exponential_", self(), site);
-  const Tensor u = rand_like({self(), site});
+  const Tensor u = rand_like({self(), site}, {.dtype = spread_dtype(self())});
   return copy_({-log1p(-u) / lambd, site});
 }
 
 const Tensor& InPlaceMethods::log_normal_(double mean, double std, Site site) const {
   check_std(std, "log_normal_", site);
   check_drawn("log_normal_", self(), site);
-  return copy_({exp(randn_like({self(), site}) * std + mean), site});
+  const Tensor draws = randn_like({self(), site}, {.dtype = spread_dtype(self())});
+  return copy_({exp(draws * std + mean), site});
 }
 
 const Tensor& InPlaceMethods::cauchy_(double median, double sigma, Site site) const {
   if (!(sigma > 0)) throw InvalidArgument(str("[cauchy_] needs sigma > 0; got ", sigma), site);
   check_drawn("cauchy_", self(), site);
-  const Tensor angle = (rand_like({self(), site}) - 0.5) * std::numbers::pi;
+  const Tensor u = rand_like({self(), site}, {.dtype = spread_dtype(self())});
+  const Tensor angle = (u - 0.5) * std::numbers::pi;
   return copy_({tan(angle) * sigma + median, site});
 }
 
@@ -352,8 +362,7 @@ const Tensor& InPlaceMethods::geometric_(double p, Site site) const {
   if (!(p > 0 && p < 1)) {
     throw InvalidArgument(str("[geometric_] needs p in (0, 1); got ", p), site);
   }
-  const DType drawn = is_floating(self().dtype()) ? self().dtype() : default_dtype();
-  const Tensor u = rand_like({self(), site}, {.dtype = drawn});
+  const Tensor u = rand_like({self(), site}, {.dtype = spread_dtype(self())});
   return copy_({floor(log1p(-u) / std::log1p(-p)) + 1, site});
 }
 

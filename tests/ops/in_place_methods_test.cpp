@@ -172,6 +172,22 @@ TEST(InPlaceMethods, DrawsHaveTheMomentsOfTheirDistribution) {
   EXPECT_THROW(tensor({1, 2}).exponential_(), InvalidArgument);
 }
 
+TEST(InPlaceMethods, DrawsOf16BitsHaveTheirTails) {
+  for (const DType dtype : {bfloat16, float16}) {
+    manual_seed(6);
+    const Tensor x = empty({1000000}, {.dtype = dtype});
+
+    EXPECT_NEAR(x.exponential_(1).to(float32).mean().item(), 1, 0.01) << dtype;
+    EXPECT_EQ((x == 0).sum().item<int64_t>(), 0) << dtype;
+    EXPECT_GT(x.max().item(), 9) << dtype;
+    EXPECT_NEAR(x.geometric_(0.01).to(float32).mean().item(), 100, 1) << dtype;
+    EXPECT_GT(x.max().item(), 900) << dtype;
+    EXPECT_NEAR(x.log_normal_(0.5, 0.25).to(float32).log().mean().item(), 0.5, 0.01) << dtype;
+    EXPECT_GT(x.cauchy_(0, 1).max().item(), 10000) << dtype;
+    EXPECT_NEAR(x.to(float32).abs().median().item(), 1, 0.02) << dtype;
+  }
+}
+
 TEST(InPlaceMethods, WhatDoesNotFitIsRefusedUnderTheNameOfTheForm) {
   const Tensor ints = tensor({1, 2});
   EXPECT_NE(error_of([&] { ints.acos_(); }).find("[acos_] a float32 result does not fit"),

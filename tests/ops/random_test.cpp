@@ -11,7 +11,10 @@
 #include "eager/interpreter.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/shrink.h"
 #include "ops/random/multinomial.h"
+#include "ops/reduce/reduce.h"
+#include "tests/support/expect_tensor.h"
 
 namespace flow {
 namespace {
@@ -213,6 +216,27 @@ TEST(Random, NormalTakesAMeanAndASpreadForEachElement) {
   EXPECT_EQ(normal(mean, 0).to_vector<float>(), mean.to_vector<float>());
   EXPECT_EQ(normal(3, zeros({2})).to_vector<float>(), std::vector<float>({3, 3}));
   EXPECT_THROW(normal(mean, -1), InvalidArgument);
+}
+
+TEST(Random, GumbelSoftmaxOf16BitsChoosesEvenly) {
+  for (const DType dtype : {bfloat16, float16}) {
+    manual_seed(12);
+    const Tensor y = gumbel_softmax(zeros({800, 4096}, {.dtype = dtype}), {.hard = true});
+
+    EXPECT_EQ(y.dtype(), dtype);
+    const Tensor quarters = y.to(float32).reshape({800, 4, 1024}).sum({0, 2});
+    for (const float count : quarters.to_vector<float>())
+      EXPECT_NEAR(count, 200, 40) << dtype;
+  }
+}
+
+TEST(Random, PermutationsFitIntoTheirDtype) {
+  EXPECT_EQ(randperm(256, {.dtype = uint8}).max().item<int64_t>(), 255);
+  EXPECT_EQ(randperm(128, {.dtype = int8}).max().item<int64_t>(), 127);
+  EXPECT_EQ(randperm(0, {.dtype = int8}).numel(), 0);
+  expect_refused([] { randperm(300, {.dtype = uint8}); },
+                 "[randperm] 299 does not fit into uint8; give a number from 0 to 255");
+  EXPECT_THROW(randperm(129, {.dtype = int8}), InvalidArgument);
 }
 
 // If it were rounded from float32, one of 512 numbers would be 1.

@@ -57,6 +57,29 @@ TEST(Multinomial, OneDrawOfEachRowFollowsTheWeights) {
   EXPECT_NEAR(static_cast<double>(counts[1]), 3000, 150);
 }
 
+TEST(Multinomial, ManyClassesOf16BitsAreDrawnEvenly) {
+  for (const DType dtype : {bfloat16, float16}) {
+    manual_seed(10);
+    const Tensor p = ones({4096}, {.dtype = dtype}).expand({800, 4096});
+
+    const Tensor quarters = multinomial(p, 1).reshape({-1}).to(float64) / 1024;
+
+    for (const int64_t count : bincount(quarters.to(int64)).to_vector<int64_t>())
+      EXPECT_NEAR(static_cast<double>(count), 200, 40) << dtype;
+  }
+}
+
+TEST(Multinomial, SumsOf16BitWeightsLeaveNoClassOut) {
+  for (const DType dtype : {bfloat16, float16}) {
+    manual_seed(11);
+    const Tensor p = full({4096}, 1.0 / 4096, {.dtype = dtype});
+
+    const Tensor y = multinomial(p, 200000, {.replacement = true});
+
+    EXPECT_GT(bincount(y, {.minlength = 4096}).min().item<int64_t>(), 0) << dtype;
+  }
+}
+
 TEST(Selection, EvenSplitsAreEven) {
   EXPECT_EQ(hsplit(zeros({2, 4}), 2)[1].shape(), (Shape{2, 2}));
   EXPECT_THROW(hsplit(zeros({2, 3}), 2), InvalidArgument);

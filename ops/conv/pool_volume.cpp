@@ -6,9 +6,11 @@
 #include "core/error.h"
 #include "ops/conv/window.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
 #include "ops/named_errors.h"
+#include "ops/promotion.h"
 #include "ops/shape/view.h"
 
 // A volume is pooled over its planes and then over the depth that is left, because a maximum, a
@@ -144,6 +146,8 @@ Tensor avg_pool3d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& 
     const auto padding = ops::spatial_numbers(options.padding, 3, 0, 0, kName, "padding");
     std::optional<int64_t> sums;
     if (options.divisor_override) sums = 1;
+    // The sum of a plane may be larger than any number of 16 bits.
+    const Tensor volume = sums ? ops::widened(x) : x.tensor();
     const auto plane = [&](const TensorArg& slices) {
       return avg_pool2d(slices, plane_of(window),
                         {.stride = plane_of(stride),
@@ -160,7 +164,8 @@ Tensor avg_pool3d(const TensorArg& x, const Ints& kernel, const AvgPoolOptions& 
                          .count_include_pad = options.count_include_pad,
                          .divisor_override = options.divisor_override});
     };
-    return pool_volume(kName, x, plane, depth);
+    const Tensor pooled = pool_volume(kName, {volume, x.site()}, plane, depth);
+    return cast({pooled, x.site()}, x->dtype());
   });
 }
 

@@ -335,6 +335,15 @@ TEST(Pool, VolumesArePooledInAllThreeDims) {
   EXPECT_THROW(max_pool3d(ones({4, 4, 4}), 2), InvalidArgument);
 }
 
+TEST(Pool, VolumesOf16BitsAreDividedBeforeTheyAreRounded) {
+  const Tensor x = full({1, 1, 2, 32, 32}, 100, {.dtype = float16});
+
+  const Tensor y = avg_pool3d(x, {2, 32, 32}, {.divisor_override = 2048});
+
+  EXPECT_EQ(y.dtype(), float16);
+  expect_values(y, {100});
+}
+
 TEST(Pool, AdaptivePoolingsOfLinesAndVolumes) {
   const Tensor x = volume();
 

@@ -1,5 +1,8 @@
 #include "ops/loss/ctc_loss.h"
 
+#include <numeric>
+
+#include "core/context.h"
 #include "core/dispatch.h"
 #include "core/error.h"
 #include "ops/autocast.h"
@@ -129,6 +132,15 @@ Tensor as_rows(const TensorArg& targets, const TensorArg& lengths) {
   return reshape({picked, site}, {lengths->numel(), targets->numel()});
 }
 
+// Throws InvalidArgument unless the targets in one vector are as many as their lengths in all.
+void check_total(const TensorArg& targets, int64_t total, Site site) {
+  if (total == targets->numel()) return;
+  throw InvalidArgument(
+      str("[ctc_loss] target_lengths add up to ", total, ", but the targets in one vector are ",
+          targets->numel(), "; give the length of each target, or targets as (N, S)"),
+      site);
+}
+
 }  // namespace
 
 }  // namespace ops
@@ -157,7 +169,12 @@ Tensor ctc_loss(const TensorArg& log_probs, const TensorArg& targets,
       x = unsqueeze({x, site}, 1);
       if (labels.dim() == 1) labels = unsqueeze({labels, site}, 0);
     }
-    if (labels.dim() == 1) labels = ops::as_rows({labels, site}, {sizes, site});
+    if (labels.dim() == 1) {
+      if (thread_state().trace == nullptr) {  // a trace has no values to look at
+        ops::check_total(targets, sum({sizes, site}).item<int64_t>(site), site);
+      }
+      labels = ops::as_rows({labels, site}, {sizes, site});
+    }
     const ops::CtcAttrs attrs{options.blank, options.zero_infinity};
     Tensor losses = dispatch(ops::kCtcLoss, {&x, &labels, &times, &sizes}, attrs, site);
     if (reduction == ops::Reduction::kMean) {
@@ -173,6 +190,10 @@ Tensor ctc_loss(const TensorArg& log_probs, const TensorArg& targets,
                 const std::vector<int64_t>& input_lengths,
                 const std::vector<int64_t>& target_lengths, const CtcOptions& options) {
   const Site site = log_probs.site();
+  if (targets->dim() == 1 && log_probs->dim() == 3) {
+    const auto total = std::accumulate(target_lengths.begin(), target_lengths.end(), int64_t{0});
+    ops::check_total(targets, total, site);
+  }
   const TensorOptions layout = ops::whole_like(targets, DType::kInt64);
   const auto as_tensor = [&](const std::vector<int64_t>& lengths) {
     return tensor(lengths, {static_cast<int64_t>(lengths.size())}, layout, site);

@@ -17,10 +17,10 @@ struct CtcOptions {
 };
 
 // The negative logarithm of the total probability of all alignments of each target. log_probs: (T,
-// N, C) or (T, C), logarithms of probabilities (from log_softmax); targets: (N, S), or the targets
-// of all samples concatenated; input_lengths, target_lengths: (N), integers, at most T and S. As in
-// PyTorch, the gradient is correct only if log_probs is the result of log_softmax and the gradient
-// passes through it.
+// N, C) or (T, C), logarithms of probabilities (from log_softmax); targets: (N, S), or one vector
+// to whose size target_lengths add up (a graph does not check tensors); input_lengths,
+// target_lengths: (N), integers, at most T and S. As in PyTorch, the gradient is correct only if
+// log_probs is the result of log_softmax and the gradient passes through it.
 //   ctc_loss(log_softmax(model(x), -1), labels, lengths, label_lengths)
 Tensor ctc_loss(const TensorArg& log_probs, const TensorArg& targets,
                 const TensorArg& input_lengths, const TensorArg& target_lengths,

@@ -1,6 +1,8 @@
 #include "ops/loss/loss.h"
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -10,7 +12,9 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
+#include "ops/loss/ctc_loss.h"
 #include "ops/loss/margin_loss.h"
+#include "ops/norm/softmax.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {
@@ -202,6 +206,21 @@ TEST(Loss, MeansOfManyWeightedFloat16AreFinite) {
 
   EXPECT_EQ(huber_loss(x, x + 1, {.weight = weight}).item(), 0.5);
   EXPECT_NEAR(binary_cross_entropy_with_logits(x, x, {.weight = weight}).item(), 0.693, 1e-3);
+}
+
+TEST(Loss, CtcTargetsInOneVectorAreAsManyAsTheirLengths) {
+  const Tensor log_probs = log_softmax(zeros({6, 2, 4}), -1);
+  const Tensor targets = tensor({1, 2, 3, 1, 2});
+
+  for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{3, 3}, {1, 1}}) {
+    const std::string text = str("[ctc_loss] target_lengths add up to ", lengths[0] + lengths[1],
+                                 ", but the targets in one vector are 5; ");
+    expect_refused([&] { ctc_loss(log_probs, targets, {6, 6}, lengths); }, text);
+    expect_refused([&] { ctc_loss(log_probs, targets, tensor({6, 6}), tensor(lengths)); }, text);
+  }
+  const Tensor rows = tensor({{1, 2, 3}, {1, 2, 0}});
+  EXPECT_EQ(ctc_loss(log_probs, targets, {6, 6}, {3, 2}).item(),
+            ctc_loss(log_probs, rows, {6, 6}, {3, 2}).item());
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 #include "ops/norm/batch_norm.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "core/dispatch.h"
 #include "core/error.h"
+#include "core/tensor_meta.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/unary.h"
@@ -346,7 +349,60 @@ struct Normalised {
   Tensor moments;
 };
 
-// Normalises by the statistics of the (logical) batch, which has `count` elements per channel.
+// The elements of a channel in the smallest part of the batch that has samples.
+int64_t least_count(const TensorArg& x, int64_t parts) {
+  if (x->numel() == 0) return 0;
+  const int64_t samples = x->size(0);
+  return x->numel() / x->size(1) / samples * std::max<int64_t>(samples / parts, 1);
+}
+
+// The factor that makes the variance of `count` elements unbiased.
+double unbiasing(int64_t count) {
+  return static_cast<double>(count) / static_cast<double>(count - 1);
+}
+
+// The mean of the moments (parts, 2, C) over the parts that have samples. The variances of parts
+// with more elements than `count` are scaled so that unbiasing(count) makes them unbiased too.
+Tensor mean_over_parts(const TensorArg& moments, const TensorArg& x, int64_t count) {
+  const int64_t parts = moments->size(0);
+  const int64_t samples = x->size(0);
+  if (samples % parts == 0) return mean(moments, 0);
+  const int64_t positions = x->numel() / x->size(1) / samples;
+  const auto filled = static_cast<double>(std::min(samples, parts));
+  std::vector<double> weights;
+  for (int64_t p = 0; p < parts; ++p) {
+    const int64_t size = balanced_part(samples, parts, p).size * positions;
+    weights.push_back(size == 0 ? 0 : 1 / filled);
+    weights.push_back(size == 0 ? 0 : unbiasing(size) / unbiasing(count) / filled);
+  }
+  const Site site = moments.site();
+  const Tensor shares = tensor(weights, {parts, 2, 1}, ops::whole_like(moments), site);
+  return sum({mul(moments, {shares, site}), site}, 0);
+}
+
+// Of the logical batch, from sums over all ranks.
+Tensor moments_of_all(const TensorArg& x, int64_t count) {
+  const Tensor sums = dispatch(ops::kChannelSquares, {&x.tensor()}, x.site());
+  const ops::MomentsAttrs attrs{std::max<int64_t>(count, 1)};
+  return dispatch(ops::kChannelMoments, {&sums}, attrs, x.site());
+}
+
+// The same for float64, whose squares have no digits left for a small variance of large numbers:
+// normalises the distances to the mean.
+Normalised normalise_distances(const BatchNormCall& call, int64_t count) {
+  const Site site = call.x.site();
+  const Tensor center = moments_of_all({call.x->detach(), site}, count).select(0, 0);
+  const Tensor distances = ops::channel_affine(call.x, ones_like(center), neg(center));
+  const TensorArg x(distances, site);
+  const Tensor moments = moments_of_all(x, count);
+  const Tensor mean = moments.select(0, 0);
+  const Tensor var = moments.select(0, 1);
+  const Tensor y = normalise({x, call.weight, call.bias, call.eps, call.parts}, mean, var);
+  return {y, stack({add(mean, center), var}, 0)};
+}
+
+// Normalises by the statistics of the (logical) batch, or of its parts, the smallest of which has
+// `count` elements per channel.
 Normalised normalise_by_batch(const BatchNormCall& call, int64_t count) {
   const TensorArg& x = call.x;
   if (!x->is_global() || call.parts > 1) {
@@ -355,11 +411,10 @@ Normalised normalise_by_batch(const BatchNormCall& call, int64_t count) {
                                            attrs, x.site());
     if (call.parts == 1) return {results[0], results[1]};
     const Tensor moments = reshape(results[1].detach(), {call.parts, 2, x->size(1)});
-    return {results[0], mean({moments, x.site()}, 0)};
+    return {results[0], mean_over_parts({moments, x.site()}, x, count)};
   }
-  const Tensor sums = dispatch(ops::kChannelSquares, {&x.tensor()}, x.site());
-  const Tensor moments =
-      dispatch(ops::kChannelMoments, {&sums}, ops::MomentsAttrs{count}, x.site());
+  if (x->dtype() == DType::kFloat64) return normalise_distances(call, count);
+  const Tensor moments = moments_of_all(x, count);
   return {normalise(call, moments.select(0, 0), moments.select(0, 1)), moments};
 }
 
@@ -417,8 +472,8 @@ Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const Tenso
         str("[batch_norm] training needs eps > 0; received ", options.eps, " for ", x->meta()),
         x.site());
   }
-  const int64_t count = x->numel() / std::max<int64_t>(x->size(1), 1) / call.parts;
-  if (count < 2) {
+  const int64_t count = least_count(x, call.parts);
+  if (count == 1) {
     throw InvalidArgument(
         str("[batch_norm] training needs more than one value per channel; ", "received ", x->meta(),
             call.parts > 1 ? " for the statistics of each rank" : "",
@@ -426,7 +481,7 @@ Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const Tenso
         x.site());
   }
   const Normalised result = normalise_by_batch(call, count);
-  if (running_mean.defined()) {
+  if (running_mean.defined() && count > 0) {
     const Tensor constant = result.moments.detach();
     update_statistics(running_mean, running_var, constant, {options.momentum, count}, x.site());
   }

@@ -1,5 +1,5 @@
-// batch_norm on the CPU: x is read once for its moments (in double) and once for the result; the
-// gradient reads dy and x once for their sums and once for dx.
+// batch_norm on the CPU: x is read once for its moments, in double, and once for the result; the
+// gradient reads dy and x once for their sums and once for dx. Moments of doubles take two reads.
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,9 @@ struct Moments {
   double var = 0;
 };
 
+// A part without samples has the moments 0 and 0, so that sums over parts are finite.
 Moments moments_of(double squares, double total, double count) {
+  if (count == 0) return {};
   const double mean = total / count;
   return {mean, std::max(0.0, squares / count - mean * mean)};
 }
@@ -70,6 +72,19 @@ struct Parts {
   std::vector<double> sizes;
 };
 
+// Takes the variances of doubles from their distances to the means; see find_moments.
+inline void square_distances_plainly(const KernelContext& ctx, const Parts& parts) {
+  double* moments = ctx.out(1).as<double>();
+  std::vector<double> squares(static_cast<size_t>(parts.count * parts.channels));
+  for_channel_elements(ctx.inputs.first(1), [&](int64_t c, int64_t i, const auto& at) {
+    const size_t k = parts.at(c, i);
+    const double distance = ctx.in(0).as<double>()[at[0]] - moments[parts.moment(k)];
+    squares[k] += distance * distance;
+  });
+  for (size_t k = 0; k < squares.size(); ++k)
+    moments[parts.moment(k) + parts.channels] = moments_of(squares[k], 0, parts.size(k)).var;
+}
+
 template <class T>
 void batch_norm_plainly(const KernelContext& ctx) {
   using C = Wide<T>;
@@ -87,6 +102,7 @@ void batch_norm_plainly(const KernelContext& ctx) {
     moments[parts.moment(k)] = own.mean;
     moments[parts.moment(k) + parts.channels] = own.var;
   }
+  if constexpr (std::is_same_v<T, double>) square_distances_plainly(ctx, parts);
   const double eps = ctx.attrs_as<BatchNormAttrs>().eps;
   for_channel_elements(ctx.inputs.first(1), [&](int64_t c, int64_t i, const auto& at) {
     const double* own = moments + parts.moment(parts.at(c, i));
@@ -186,6 +202,56 @@ KernelChoice select_reference(const KernelQuery& query) {
 
 #endif
 
+// Calls fn(channel, sum((x - mean)^2)) for channels [begin, end).
+template <class Fn>
+void square_distances(const double* x, const double* means, const ChannelState& state,
+                      int64_t begin, int64_t end, const Fn& fn) {
+  if (state.has_channel_rows()) {
+    std::vector<double> squares(static_cast<size_t>(end - begin));
+    for_channel_rows(state, begin, [&](int64_t row) {
+      for (size_t c = 0; c < squares.size(); ++c) {
+        const double distance = x[row + static_cast<int64_t>(c)] - means[c];
+        squares[c] += distance * distance;
+      }
+    });
+    for (int64_t c = begin; c < end; ++c)
+      fn(c, squares[static_cast<size_t>(c - begin)]);
+    return;
+  }
+  for (int64_t c = begin; c < end; ++c) {
+    const auto mean = Vec<double>::fill(means[c - begin]);
+    double squares = 0;
+    for (int64_t n = 0; n < state.outer; ++n) {
+      const double* row = x + (n * state.channels + c) * state.inner;
+      squares += row_sum<double>(state.inner, [&](auto at) {
+        const Vec<double> distance = at.keep(at.get(row) - mean, 0);
+        return distance * distance;
+      });
+    }
+    fn(c, squares);
+  }
+}
+
+// Calls fn(channel, moments) for channels [begin, end) of x. The squares of doubles have no digits
+// left for a small variance of large numbers: a second pass squares the distances to the mean.
+template <class T, class Fn>
+void find_moments(const T* x, const ChannelState& state, int64_t begin, int64_t end, const Fn& fn) {
+  if constexpr (!std::is_same_v<T, double>) {
+    sum_channels(x, x, state, begin, end, [&](int64_t c, double squares, double total) {
+      fn(c, moments_of(squares, total, state.count()));
+    });
+  } else {
+    std::vector<double> means(static_cast<size_t>(end - begin));
+    sum_channels(x, x, state, begin, end, [&](int64_t c, double squares, double total) {
+      means[static_cast<size_t>(c - begin)] = moments_of(squares, total, state.count()).mean;
+    });
+    square_distances(x, means.data(), state, begin, end, [&](int64_t c, double squares) {
+      const double mean = means[static_cast<size_t>(c - begin)];
+      fn(c, Moments{mean, moments_of(squares, 0, state.count()).var});
+    });
+  }
+}
+
 // y = (x - mean) scale + bias
 template <class T>
 void run_batch_norm(const KernelContext& ctx) {
@@ -203,8 +269,7 @@ void run_batch_norm(const KernelContext& ctx) {
     C* const mean = table.data();
     C* const scale = mean + (end - begin);
     C* const shift = scale + (end - begin);
-    sum_channels(x, x, state, begin, end, [&](int64_t c, double squares, double total) {
-      const Moments own = moments_of(squares, total, state.count());
+    find_moments(x, state, begin, end, [&](int64_t c, const Moments& own) {
       moments[c] = own.mean;
       moments[state.channels + c] = own.var;
       mean[c - begin] = static_cast<C>(own.mean);

@@ -30,8 +30,10 @@ struct MakeChannelMap {
   double eps;
 
   __device__ void operator()(int64_t c) const {
-    const double mean = sums[channels + c] / count;
-    const double square = sums[c] / count - mean * mean;
+    // A part without samples has the moments 0 and 0, so that sums over parts are finite.
+    const double divisor = count == 0 ? 1 : count;
+    const double mean = sums[channels + c] / divisor;
+    const double square = sums[c] / divisor - mean * mean;
     const double var = square < 0 ? 0 : square;
     moments[c] = mean;
     moments[channels + c] = var;

@@ -22,7 +22,7 @@ extern const OpDef kChannelDot;
 // x -> (2, C): sum(x^2), sum(x) of each channel.
 extern const OpDef kChannelSquares;
 // Takes the sums of kChannelSquares -> (2, C): mean, biased variance. This is the only op that
-// needs complete sums, so a global batch is reduced once.
+// needs complete sums, so a global batch is reduced once (batch_norm of float64: twice).
 extern const OpDef kChannelMoments;
 // (gradient of the moments, moments) -> (2, C): gradient of the sums.
 extern const OpDef kChannelMomentsBackward;

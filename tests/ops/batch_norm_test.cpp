@@ -1,11 +1,22 @@
 #include "ops/norm/batch_norm.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
+#include "core/generator.h"
+#include "core/tensor_meta.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/compare.h"
+#include "ops/norm/norm.h"
+#include "ops/random/random.h"
+#include "ops/shape/concat.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {
@@ -55,6 +66,114 @@ TEST(BatchNorm, KeepsSmallVariancesOfLargeMeans) {
 
   expect_values(batch_norm(x, Tensor(), Tensor(), {.training = true}),
                 {-1.34163542, -0.44721181, 0.44721181, 1.34163542}, 2e-3);
+}
+
+// One channel of samples, of positions, and of samples in a view, which the plain kernel takes.
+TEST(BatchNorm, KeepsTheVarianceOfDoublesOfAnyMean) {
+  const Tensor rows = tensor({1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3}, {.dtype = float64});
+  const Tensor pairs = stack({rows, zeros_like(rows)}, 1);
+  const std::vector<double> expected{-1.34163542, -0.44721181, 0.44721181, 1.34163542};
+  for (const Tensor& x : {rows.reshape({4, 1}), rows.reshape({1, 1, 4}), pairs.narrow(1, 0, 1)}) {
+    const Tensor mean = zeros({1}), var = ones({1});
+
+    expect_values(batch_norm(x, mean, var, {.training = true}), expected);
+
+    expect_values(mean, {1e8}, 100);
+    expect_values(var, {0.9 + 0.1 * 5.0 / 3});
+    expect_values(layer_norm(rows, {4}), expected);
+  }
+}
+
+TEST(BatchNorm, KeepsTheVarianceOfGlobalDoublesOfAnyMean) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    const TensorOptions whole{.dtype = float64, .placement = both, .sbp = sbp::broadcast};
+    Tensor x = tensor({{1e9}, {1e9 + 1}, {1e9 + 2}, {1e9 + 3}}, whole);
+    x = x.to_global({.sbp = sbp::split(0)}).requires_grad_();
+    const Tensor mean = zeros({1}, whole), var = ones({1}, whole);
+
+    const Tensor y = batch_norm(x, mean, var, {.training = true});
+    y.select(1, 0).narrow(0, 0, 1).sum().backward();
+
+    expect_values(y, {-1.34163542, -0.44721181, 0.44721181, 1.34163542});
+    expect_values(mean, {1e8 + 0.15});
+    expect_values(var, {0.9 + 0.1 * 5.0 / 3});
+    expect_values(x.grad(), {0.26833030, -0.35776837, -0.08944343, 0.17888150});
+  });
+}
+
+// Each rank's samples are a batch of their own, if there are any.
+void expect_ranks_to_normalise_alone(int64_t ranks, const Shape& shape) {
+  run_ranks(static_cast<int>(ranks), [&] {
+    manual_seed(3);
+    const Placement all("cpu", arange(ranks).to_vector<int64_t>());
+    const TensorOptions split{.dtype = float64, .placement = all, .sbp = sbp::split(0)};
+    const TensorOptions whole{.dtype = float64, .placement = all, .sbp = sbp::broadcast};
+    const Tensor x = randn(shape, split), dy = randn(shape, split);
+    const Tensor weight = ones({shape[1]}, whole).requires_grad_();
+    const Tensor mean = zeros({shape[1]}, whole), var = ones({shape[1]}, whole);
+    const Tensor y =
+        batch_norm(x, mean, var, {.weight = weight, .training = true, .stats = BatchStats::kLocal});
+    y.backward(dy);
+
+    const Tensor rows = x.full(), by = dy.full();
+    const int64_t filled = std::min(ranks, shape[0]);
+    Tensor dweight = zeros({shape[1]}, {.dtype = float64}), means = dweight, vars = dweight;
+    for (int64_t rank = 0; rank < filled; ++rank) {
+      const Range part = balanced_part(shape[0], ranks, rank);
+      const Tensor own = ones({shape[1]}, {.dtype = float64}).requires_grad_();
+      const Tensor own_mean = zeros_like(means), own_var = ones({shape[1]}, {.dtype = float64});
+      batch_norm(rows.narrow(0, part.begin, part.size), own_mean, own_var,
+                 {.weight = own, .training = true})
+          .backward(by.narrow(0, part.begin, part.size));
+      dweight = dweight + own.grad();
+      means = means + own_mean / filled;
+      vars = vars + own_var / filled;
+    }
+    const CloseOptions near{.rtol = 1e-12, .atol = 1e-12};
+    EXPECT_TRUE(allclose(weight.grad().full(), dweight, near)) << weight.grad().full();
+    EXPECT_TRUE(allclose(mean.full(), means, near)) << mean.full();
+    EXPECT_TRUE(allclose(var.full(), vars, near)) << var.full();
+  });
+}
+
+TEST(BatchNorm, RanksWithMoreSamplesThanOthersNormaliseAlone) {
+  expect_ranks_to_normalise_alone(2, {5, 3});
+  expect_ranks_to_normalise_alone(3, {7, 2, 2});
+}
+
+TEST(BatchNorm, RanksWithoutSamplesHaveNoStatistics) {
+  expect_ranks_to_normalise_alone(4, {3, 1, 2, 2});
+  expect_ranks_to_normalise_alone(3, {1, 2, 2});
+}
+
+TEST(BatchNorm, ABatchWithoutSamplesChangesNothing) {
+  const auto expect_nothing = [](const Tensor& x, const TensorOptions& whole, BatchStats stats) {
+    const Tensor mean = full({3}, 2.0, whole), var = full({3}, 5.0, whole);
+    const Tensor weight = ones({3}, whole).requires_grad_();
+    const Tensor bias = ones({3}, whole).requires_grad_();
+
+    const Tensor y = batch_norm(x, mean, var,
+                                {.weight = weight, .bias = bias, .training = true, .stats = stats});
+    y.sum().backward();
+
+    EXPECT_EQ(y.shape(), x.shape());
+    expect_values(mean, {2, 2, 2});
+    expect_values(var, {5, 5, 5});
+    expect_values(weight.grad(), {0, 0, 0});
+    expect_values(bias.grad(), {0, 0, 0});
+  };
+  expect_nothing(zeros({0, 3, 2, 2}), {}, BatchStats::kLogical);
+  expect_nothing(zeros({2, 3, 0}), {}, BatchStats::kLogical);
+  run_ranks(2, [&] {
+    for (const DType dtype : {float32, float64}) {
+      const Placement both("cpu", {0, 1});
+      const TensorOptions whole{.dtype = dtype, .placement = both, .sbp = sbp::broadcast};
+      const TensorOptions split{.dtype = dtype, .placement = both, .sbp = sbp::split(0)};
+      expect_nothing(zeros({0, 3}, split), whole, BatchStats::kLogical);
+      expect_nothing(zeros({0, 3}, split), whole, BatchStats::kLocal);
+    }
+  });
 }
 
 TEST(BatchNorm, RunningStatisticsMayShareAStorage) {

@@ -188,16 +188,16 @@ Tensor at_rank(const TensorArg& lines, const Tensor& count, double q,
 
 Tensor quantiles(const char* name, const TensorArg& x, const std::vector<double>& ranks,
                  const QuantileOptions& options, bool ignores_nan) {
-  if (is_half(x->dtype())) {
-    const Tensor y = quantiles(name, {widened(x), x.site()}, ranks, options, ignores_nan);
-    return cast({y, x.site()}, x->dtype());
-  }
   return named(name, x.site(), [&]() -> Tensor {
     const Site site = x.site();
     if (!is_floating(x->dtype()) || x->numel() == 0) {
       throw InvalidArgument(str("[quantile] takes floating numbers, at least one; received ",
                                 x->meta(), "; cast them"),
                             site);
+    }
+    if (is_half(x->dtype())) {
+      const Tensor y = quantiles(name, {widened(x), site}, ranks, options, ignores_nan);
+      return cast({y, site}, x->dtype());
     }
     const bool is_whole = !options.dim.has_value();
     const int64_t dim = is_whole ? 0 : normalize_dim(*options.dim, x->dim(), name);

@@ -270,10 +270,20 @@ class RankLowering {
       for (uint32_t left = node.op->mutates; left != 0; left &= left - 1, ++output) {
         const ValueId id = node.inputs[static_cast<size_t>(std::countr_zero(left))];
         const ValueId root = state_root(id);
+        if (!state_.contains(root)) check_is_outside(node, root);
         if (!state_.contains(root)) state_[root] = state_of(id, uses_.is_read_after(id, i));
         state_root_[node.outputs[output]] = root;
       }
     }
+  }
+
+  // What a step makes begins anew in each micro-batch, and the nodes after it would see the last.
+  void check_is_outside(const Node& node, ValueId state) const {
+    if (uses_.maker_node(state) == nullptr) return;
+    throw_at<Unsupported>(
+        node, str("[micro-batch] ", node.op->name, " at ", node.file, ":", node.line,
+                  " writes statistics that the step makes itself, as batch norm without a momentum "
+                  "does; give it a momentum, or run the batch as a whole"));
   }
 
   void add_sequential(const Node& node, int64_t m) {

@@ -568,6 +568,28 @@ TEST(Graph, BatchNormTakesTheAverageOfAllBatches) {
   }
 }
 
+TEST(Graph, AveragesOfAllBatchesAreRefusedInMicroBatches) {
+  struct Step : nn::Graph<Step> {
+    nn::Linear fc{2, 2};
+    nn::BatchNorm1d norm{2, {.momentum = std::nullopt}};
+    optim::SGD optimizer{fc.parameters(), {.lr = 0.1}};
+
+    Step() {
+      add_optimizer(optimizer);
+      config().set_micro_batches(2);
+    }
+
+    Tensor build(const Tensor& x) {
+      Tensor loss = norm(fc(x)).square().mean();
+      loss.backward();
+      return loss;
+    }
+  };
+
+  Step graph;
+  EXPECT_THROW(graph(randn({6, 2})), Unsupported);
+}
+
 TEST(Graph, LocalDrawsAreThoseOfTheRank) {
   struct Noise : nn::Graph<Noise> {
     Tensor build(const Tensor& x) { return x + rand({16}); }

@@ -383,8 +383,7 @@ Tensor mean_over_parts(const TensorArg& moments, const TensorArg& x, int64_t cou
 // Of the logical batch, from sums over all ranks.
 Tensor moments_of_all(const TensorArg& x, int64_t count) {
   const Tensor sums = dispatch(ops::kChannelSquares, {&x.tensor()}, x.site());
-  const ops::MomentsAttrs attrs{std::max<int64_t>(count, 1)};
-  return dispatch(ops::kChannelMoments, {&sums}, attrs, x.site());
+  return dispatch(ops::kChannelMoments, {&sums}, ops::MomentsAttrs{count}, x.site());
 }
 
 // The same for float64, whose squares have no digits left for a small variance of large numbers:
@@ -473,7 +472,7 @@ Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const Tenso
         x.site());
   }
   const int64_t count = least_count(x, call.parts);
-  if (count == 1) {
+  if (count < 2) {
     throw InvalidArgument(
         str("[batch_norm] training needs more than one value per channel; ", "received ", x->meta(),
             call.parts > 1 ? " for the statistics of each rank" : "",
@@ -481,7 +480,7 @@ Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const Tenso
         x.site());
   }
   const Normalised result = normalise_by_batch(call, count);
-  if (running_mean.defined() && count > 0) {
+  if (running_mean.defined()) {
     const Tensor constant = result.moments.detach();
     update_statistics(running_mean, running_var, constant, {options.momentum, count}, x.site());
   }

@@ -147,35 +147,6 @@ TEST(BatchNorm, RanksWithoutSamplesHaveNoStatistics) {
   expect_ranks_to_normalise_alone(3, {1, 2, 2});
 }
 
-TEST(BatchNorm, ABatchWithoutSamplesChangesNothing) {
-  const auto expect_nothing = [](const Tensor& x, const TensorOptions& whole, BatchStats stats) {
-    const Tensor mean = full({3}, 2.0, whole), var = full({3}, 5.0, whole);
-    const Tensor weight = ones({3}, whole).requires_grad_();
-    const Tensor bias = ones({3}, whole).requires_grad_();
-
-    const Tensor y = batch_norm(x, mean, var,
-                                {.weight = weight, .bias = bias, .training = true, .stats = stats});
-    y.sum().backward();
-
-    EXPECT_EQ(y.shape(), x.shape());
-    expect_values(mean, {2, 2, 2});
-    expect_values(var, {5, 5, 5});
-    expect_values(weight.grad(), {0, 0, 0});
-    expect_values(bias.grad(), {0, 0, 0});
-  };
-  expect_nothing(zeros({0, 3, 2, 2}), {}, BatchStats::kLogical);
-  expect_nothing(zeros({2, 3, 0}), {}, BatchStats::kLogical);
-  run_ranks(2, [&] {
-    for (const DType dtype : {float32, float64}) {
-      const Placement both("cpu", {0, 1});
-      const TensorOptions whole{.dtype = dtype, .placement = both, .sbp = sbp::broadcast};
-      const TensorOptions split{.dtype = dtype, .placement = both, .sbp = sbp::split(0)};
-      expect_nothing(zeros({0, 3}, split), whole, BatchStats::kLogical);
-      expect_nothing(zeros({0, 3}, split), whole, BatchStats::kLocal);
-    }
-  });
-}
-
 TEST(BatchNorm, RunningStatisticsMayShareAStorage) {
   const Tensor both = zeros({2, 2});
   const Tensor x = tensor({{1.f, 2.f}, {3.f, 6.f}});

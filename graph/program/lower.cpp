@@ -277,7 +277,7 @@ class RankLowering {
     }
   }
 
-  // What a step makes begins anew in each micro-batch, and the nodes after it would see the last.
+  // What a step makes begins again in each micro-batch, and the nodes after it would see the last.
   void check_is_outside(const Node& node, ValueId state) const {
     if (uses_.maker_node(state) == nullptr) return;
     throw_at<Unsupported>(

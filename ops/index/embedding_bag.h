@@ -10,8 +10,8 @@
 namespace flow {
 
 struct EmbeddingBagOptions {
-  // Where each bag begins in a vector of indices: ascending from 0. Others are InvalidArgument
-  // outside of a trace.
+  // Where each bag begins in a vector of indices: ascending from 0. Others are InvalidArgument, but
+  // not in a trace or on a device.
   Tensor offsets = {};
   std::optional<double> max_norm = {};
   double norm_type = 2;

@@ -59,7 +59,10 @@ class OpParity : public testing::Test {
     for (const Json& spec : spec_["cases"]) {
       // view() of a global tensor looks at shapes alone.
       const bool is_of_strides = spec["id"] == "view_2" && !options_.layout.empty();
-      if (spec.value("error", false) == spec.contains("differs") || is_of_strides) continue;
+      // A trace has no offsets to look at.
+      const bool is_of_values = spec["id"] == "embedding_bag_20" && options_.in_graph;
+      if (is_of_strides || is_of_values) continue;
+      if (spec.value("error", false) == spec.contains("differs")) continue;
       Json raising = spec;
       raising["error"] = true;  // keeps the inputs whole on every rank
       EXPECT_THROW(conform::run_case(options_, table_, raising, tensors_of(spec["id"])),

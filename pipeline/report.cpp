@@ -52,8 +52,12 @@ std::string describe(const Graph& graph, const MicroBatchCut& cut, const Schedul
   for (const int64_t kept : timeline.in_flight)
     text += str(' ', kept);
   text += '\n';
+  std::string last;  // a call may take several statistics
   for (const size_t i : nodes_with_own_statistics(graph, cut)) {
-    text += str("  ", name_of_statistics(graph.nodes[i]),
+    const std::string name_of_call = name_of_statistics(graph.nodes[i]);
+    if (name_of_call == last) continue;
+    last = name_of_call;
+    text += str("  ", name_of_call,
                 " takes the statistics of each micro-batch, not of the batch, and updates running "
                 "ones once for each\n");
   }

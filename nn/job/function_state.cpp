@@ -64,7 +64,7 @@ void add_function(nn::StateDict& checkpoint, size_t number, const FunctionState&
   };
   const auto add = [&](std::string_view part, const nn::StateDict& values) {
     for (const auto& [name, value] : values)
-      checkpoint.emplace(key(part, name), value.is_global() ? value.full() : value);
+      checkpoint.emplace(key(part, name), value.full());
   };
   for (size_t i = 0; i < state.variables.size(); ++i)
     checkpoint.emplace(key(kUpdates, state.variables[i]),

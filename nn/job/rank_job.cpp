@@ -39,10 +39,6 @@ struct CurrentJob {
   RankJob* job = nullptr;
 };
 
-Tensor whole(const Tensor& tensor) {
-  return tensor.is_global() ? tensor.full() : tensor;
-}
-
 // Copies a whole value to a variable of any layout.
 void set_value(const Tensor& variable, const Tensor& value) {
   const NoGradGuard no_grad;
@@ -175,7 +171,7 @@ void RankJob::forget() {
 nn::StateDict RankJob::variables() const {
   nn::StateDict values;
   for (const auto& [name, variable] : variables_)
-    values.emplace(name, whole(variable.tensor.detach()));
+    values.emplace(name, variable.tensor.detach().full());
   return values;
 }
 

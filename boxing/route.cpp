@@ -182,7 +182,7 @@ ReduceOp neutral_op(const RouteStep& step, int64_t target_position) {
     // that reduce over an inner axis, the first gives the outer reduction's neutral value.
     if (is_new ? step.kind == RouteStepKind::kZeroPad || !is_first : adds_nothing && !is_first) {
       op = reduce_op_of(entry);
-      adds_nothing |= is_new;
+      adds_nothing = true;
     }
   }
   return op;

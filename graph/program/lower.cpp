@@ -270,8 +270,10 @@ class RankLowering {
       for (uint32_t left = node.op->mutates; left != 0; left &= left - 1, ++output) {
         const ValueId id = node.inputs[static_cast<size_t>(std::countr_zero(left))];
         const ValueId root = state_root(id);
-        if (!state_.contains(root)) check_is_outside(node, root);
-        if (!state_.contains(root)) state_[root] = state_of(id, uses_.is_read_after(id, i));
+        if (!state_.contains(root)) {
+          check_is_outside(node, root);
+          state_[root] = state_of(id, uses_.is_read_after(id, i));
+        }
         state_root_[node.outputs[output]] = root;
       }
     }

@@ -1,5 +1,6 @@
 // Moving tensors between devices, to(device), and reading values on the host: full, item, to_vector
 // (declared in core/tensor.h).
+#include <cstdint>
 #include <vector>
 
 #include "boxing/layout.h"
@@ -9,10 +10,12 @@
 #include "core/device/device_memory.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/scalar.h"
 #include "core/strided_twin.h"
 #include "core/tensor.h"
 #include "core/traced.h"
 #include "ops/creation/copy.h"
+#include "ops/integer_range.h"
 #include "ops/kernel/convert_rows.h"
 
 namespace flow {
@@ -45,6 +48,29 @@ Tensor Tensor::cuda(Site site) const {
   return to("cuda", site);
 }
 
+namespace {
+
+// Throws InvalidArgument if the one element of `local`, on the host, is outside the range of the
+// integer dtype that a program reads it as.
+void check_item(const Tensor& local, DType dtype, Site site) {
+  if (!is_integral(dtype) || dtype == local.dtype()) return;
+  const auto read_as = [&]<class T>(T value) {
+    const DType wide = dtype_of<T>;
+    const MetaPtr dense = local_meta(local.shape(), wide, DeviceType::kCpu);
+    const MetaPtr source = &local.meta();
+    ops::convert_rows(ops::make_loop_nest(*dense, {&source, 1}), wide,
+                      reinterpret_cast<std::byte*>(&value), local.dtype(), local.impl().data());
+    return value;
+  };
+  const Scalar number =
+      is_floating(local.dtype()) ? Scalar(read_as(0.0)) : Scalar(read_as(int64_t{0}));
+  if (ops::holds_number(dtype, number)) return;
+  throw InvalidArgument(
+      str("[item] ", number, " does not fit into ", dtype, "; read it as double or int64_t"), site);
+}
+
+}  // namespace
+
 namespace internal {
 void read_values(const Tensor& tensor, DType dtype, void* target, const char* method, Site site) {
   if (std::string_view(method) == "item" && tensor.numel() != 1) {
@@ -59,6 +85,7 @@ void read_values(const Tensor& tensor, DType dtype, void* target, const char* me
   if (!local.impl().storage) throw_traced(method, tensor, site);
   if (local.device() != DeviceType::kCpu) local = to_device({local, site}, DeviceType::kCpu);
   local = strided_form(local);
+  if (std::string_view(method) == "item") check_item(local, dtype, site);
   const MetaPtr dense = local_meta(local.shape(), dtype, DeviceType::kCpu);
   const MetaPtr source = &local.meta();
   const ops::LoopNest route = ops::make_loop_nest(*dense, {&source, 1});

@@ -215,6 +215,19 @@ TEST(Creation, FillsRefuseWhatTheDtypeCannotHold) {
   EXPECT_EQ(randint(255, 256, {1}, {.dtype = uint8}).item<int64_t>(), 255);
 }
 
+TEST(Creation, AnItemThatItsTypeCannotHoldRaises) {
+  const Tensor large = tensor(std::vector<int64_t>{int64_t{1} << 32});
+  EXPECT_THROW(large.item<int32_t>(), InvalidArgument);
+  EXPECT_EQ(large.item<int64_t>(), int64_t{1} << 32);
+  EXPECT_EQ(large.item(), 4294967296.0);
+  EXPECT_THROW(tensor(std::vector<int32_t>{-129}).item<int8_t>(), InvalidArgument);
+  EXPECT_THROW(tensor(std::vector<float>{300}).item<uint8_t>(), InvalidArgument);
+  EXPECT_THROW(tensor(std::vector<float>{NAN}).item<int64_t>(), InvalidArgument);
+  EXPECT_THROW(tensor(std::vector<double>{0x1p63}).item<int64_t>(), InvalidArgument);
+  EXPECT_EQ(tensor(std::vector<float>{-128.5F}).item<int8_t>(), -128);
+  EXPECT_TRUE(large.item<bool>());
+}
+
 TEST(Creation, AVectorWithoutShapeHasOneDim) {
   const std::vector<float> values{1, 2, 3};
   EXPECT_EQ(tensor(values).shape(), Shape{3});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autograd/current_version.h"
+#include "core/calls/autocast_scope.h"
 #include "core/dispatch.h"
 #include "ops/elementwise/cast.h"
 
@@ -122,13 +123,6 @@ const Autocaster& autocaster_of(DType dtype) {
 
 void drop_cached_casts() {
   if (cast_cache != nullptr) cast_cache->entries.clear();
-}
-
-AutocastScope::AutocastScope(const Autocaster* autocast)
-    : outer_(std::exchange(thread_state().autocast, autocast)) {}
-
-AutocastScope::~AutocastScope() {
-  thread_state().autocast = outer_;
 }
 
 }  // namespace autograd

@@ -66,18 +66,6 @@ namespace autograd {
 // were updated.
 void drop_cached_casts();
 
-// Sets this thread's autocast to that of an earlier call for a scope.
-class [[nodiscard]] AutocastScope {
- public:
-  explicit AutocastScope(const Autocaster* autocast);
-  ~AutocastScope();
-  AutocastScope(const AutocastScope&) = delete;
-  AutocastScope& operator=(const AutocastScope&) = delete;
-
- private:
-  const Autocaster* outer_;
-};
-
 }  // namespace autograd
 
 }  // namespace flow

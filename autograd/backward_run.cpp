@@ -4,10 +4,10 @@
 #include <string>
 
 #include "autograd/anomaly.h"
-#include "autograd/autocast.h"
 #include "autograd/backward_rules.h"
 #include "autograd/layout.h"
 #include "autograd/recompute_region.h"
+#include "core/calls/autocast_scope.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"

@@ -1,7 +1,7 @@
 #include "autograd/function_node.h"
 
-#include "autograd/autocast.h"
 #include "autograd/layout.h"
+#include "core/calls/autocast_scope.h"
 #include "core/error.h"
 
 namespace flow::autograd {

@@ -1,22 +1,10 @@
 #include "ops/elementwise/old_value.h"
 
-#include <utility>
-
+#include "core/calls/autocast_scope.h"
 #include "ops/named_errors.h"
 #include "ops/promotion.h"
 
 namespace flow::ops {
-
-namespace {
-
-// In-place forms keep the dtype of their tensor, so autocast does not apply inside them.
-struct WithoutAutocast {
-  const Autocaster* outer = std::exchange(thread_state().autocast, nullptr);
-
-  ~WithoutAutocast() { thread_state().autocast = outer; }
-};
-
-}  // namespace
 
 const Tensor& write_over(const char* name, const TensorArg& x,
                          std::initializer_list<const Tensor*> others,
@@ -25,7 +13,8 @@ const Tensor& write_over(const char* name, const TensorArg& x,
     bool recorded = x->requires_grad();
     for (const Tensor* other : others)
       recorded |= other->requires_grad();
-    const WithoutAutocast as_given;
+    // In-place forms keep the dtype of their tensor, so autocast does not apply inside them.
+    const AutocastScope without_autocast(nullptr);
     const bool keeps_old = recorded && thread_state().grad_enabled;
     const Tensor old = keeps_old ? clone(x) : x.tensor();
     const Tensor result = compute(TensorArg(old, x.site()));

@@ -437,7 +437,8 @@ class Module : public ModuleBase {
   // that are tied stay tied to each other. Gradients are not copied, and neither are tensors that
   // are members without being registered, which both modules share. Throws Unsupported in build()
   // of a graph.
-  Derived clone(Site site = Site::here()) const requires std::copy_constructible<Derived> {
+  template <std::copy_constructible Self = Derived>
+  Derived clone(Site site = Site::here()) const {
     const Derived& source = target();
     const CloneScope scope(source, site);
     return Derived(source);

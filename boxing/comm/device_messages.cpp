@@ -343,7 +343,10 @@ void DeviceMessages::handle(int64_t member, const ControlMessage& message) {
 bool DeviceMessages::advance() {
   bool has_moved = false;
   for (int64_t member = 0; member < static_cast<int64_t>(peers_.size()); ++member) {
-    has_moved |= guarded([&] { return advance_sends(member) | advance_receives(member); });
+    has_moved |= guarded([&] {
+      const bool has_sent = advance_sends(member);
+      return advance_receives(member) || has_sent;
+    });
   }
   return has_moved;
 }

@@ -190,16 +190,16 @@ class BlockMemory {
     Space shared;
     for (const BufferId id : buffers) {
       const int64_t bytes = bytes_of(id);
-      const auto [first, last] = uses_.steps_in(id, block);
+      const std::pair<size_t, size_t> steps = uses_.steps_in(id, block);
       Buffer& buffer = program_.buffer(id);
       const auto free = std::find_if(frames.begin(), frames.end(), [&](const auto& it) {
-        const int64_t offset = it.second.lowest_free(bytes, first, last);
+        const int64_t offset = it.second.lowest_free(bytes, steps.first, steps.second);
         return offset + aligned(bytes) <= program_.frames[static_cast<size_t>(it.first)].bytes;
       });
       Space& space = free == frames.end() ? shared : free->second;
       buffer.frame = free == frames.end() ? -1 : free->first;
-      buffer.arena_offset = space.lowest_free(bytes, first, last);
-      space.take(buffer.arena_offset, bytes, first, last);
+      buffer.arena_offset = space.lowest_free(bytes, steps.first, steps.second);
+      space.take(buffer.arena_offset, bytes, steps.first, steps.second);
     }
   }
 

@@ -1,6 +1,7 @@
 """Each check of tools/check passes a clean tree and names the place in one that breaks its rule."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -27,6 +28,7 @@ class Tree(unittest.TestCase):
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+        return path
 
     def check(self, tool, *arguments):
         done = subprocess.run([sys.executable, "-B", TOOLS / tool, self.root, *arguments],
@@ -290,11 +292,12 @@ class BuildTimes(unittest.TestCase):
 
 
 class DocExamples(Tree):
-    def check_examples(self, page):
+    def check_examples(self, page, path=None):
+        self.write("flow/flow.h", "")
         self.write("docs/page.md", page)
         done = subprocess.run(
             [sys.executable, "-B", TOOLS / "check_doc_examples.py", self.root, "--build", self.root],
-            text=True, capture_output=True, check=False)
+            text=True, capture_output=True, check=False, env=os.environ | {"PATH": path or os.environ["PATH"]})
         return done.stdout if done.returncode else None
 
     def test_example_that_compiles_passes(self):
@@ -302,6 +305,14 @@ class DocExamples(Tree):
 
     def test_error_points_at_the_line_of_the_page(self):
         self.assertIn("docs/page.md:4:", self.check_examples("# Page\n\n```cpp\nint b = c;\n```\n"))
+
+    def test_headers_and_examples_are_parsed_by_clang_too(self):
+        clang = self.write("bin/clang++-14", "#!/bin/sh\nif read -r line; then echo \"refused: $line\"; exit 1; fi\n")
+        clang.chmod(0o755)
+        path = f"{clang.parent}:{os.environ['PATH']}"
+        self.assertEqual(self.check_examples("```cpp\nint b = 1;\n```\n", path), "refused: #include <flow/flow.h>\n")
+        clang.write_text('#!/bin/sh\nread -r line\ncase $line in "#line"*) echo "refused: $line"; exit 1; esac\n')
+        self.assertEqual(self.check_examples("```cpp\nint b = 1;\n```\n", path), 'refused: #line 2 "docs/page.md"\n')
 
     def test_fragment_is_skipped(self):
         self.assertIsNone(self.check_examples("```cpp fragment\nint b = c;\n```\n"))

@@ -115,6 +115,7 @@ class DocPrograms(Folder):
         self.write("prefix/lib/cmake/flow/flowConfig.cmake",
                    "add_library(flow::flow INTERFACE IMPORTED)\n"
                    "target_include_directories(flow::flow INTERFACE ${CMAKE_CURRENT_LIST_DIR}/../../../include)\n")
+        self.write("flow/flow.h", "#include <cstdio>\n")  # for clang
         launcher = self.write("build/bin/flowrun", '#!/bin/sh\necho "launched with $1"\nexec "$2"\n')
         launcher.chmod(0o755)
 

@@ -1,6 +1,7 @@
 #include "tools/flow_plan/page_parts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
@@ -60,7 +61,7 @@ std::string area(const Scale& scale, const MemoryUse& use, const std::vector<int
                  const std::vector<int64_t>& above, size_t colour) {
   const size_t wide = (use.num_positions + kMostColumns - 1) / kMostColumns;
   const auto x = [&](size_t column) {
-    return static_cast<int64_t>(scale.at(column * wide) * 1000 * 10) / 10.0;
+    return std::trunc(scale.at(column * wide) * 1000 * 10) / 10;
   };
   const auto y = [&](int64_t bytes) {
     return static_cast<int64_t>(

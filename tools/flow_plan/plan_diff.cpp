@@ -204,8 +204,9 @@ std::string origin_difference(const SavedPlan& a, const SavedPlan& b) {
       section.line('~', str(name, ": ", value, " -> ", other.empty() ? "nothing" : other));
   }
   for (const auto& [name, value] : b.key.facts) {
-    const bool is_known = std::any_of(a.key.facts.begin(), a.key.facts.end(),
-                                      [&](const auto& fact) { return fact.first == name; });
+    const bool is_known =
+        std::any_of(a.key.facts.begin(), a.key.facts.end(),
+                    [&, &name = name](const auto& fact) { return fact.first == name; });
     if (!is_known && name != "build") section.line('+', str(name, ": ", value));
   }
   return section.text();

@@ -191,7 +191,7 @@ class LBFGS::Descent {
       move();
       if (!is_last) evaluate();
     }
-    const bool is_spent = evaluations_ >= options_.max_eval.value_or(options_.max_iter * 5 / 4);
+    const bool is_spent = evaluations_ >= max_evaluations();
     const bool is_flat = largest(gradients_) <= options_.tolerance_grad;
     const bool stands =
         largest(memory_.direction) * std::abs(memory_.length) <= options_.tolerance_change ||
@@ -200,6 +200,8 @@ class LBFGS::Descent {
   }
 
  private:
+  int64_t max_evaluations() const { return options_.max_eval.value_or(options_.max_iter * 5 / 4); }
+
   // Sets loss_ and gradients_.
   Tensor evaluate() {
     ++evaluations_;
@@ -264,7 +266,7 @@ class LBFGS::Descent {
       return LinePoint{length, loss_, dot(gradients_, memory_.direction), gradients_};
     };
     const LinePoint found = search_strong_wolfe(
-        at, here, memory_.length, largest(memory_.direction), options_.tolerance_change);
+        at, here, memory_.length, largest(memory_.direction), max_evaluations() - evaluations_);
     memory_.length = found.step;
     loss_ = found.value;
     gradients_ = found.gradients;

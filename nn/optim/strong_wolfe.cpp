@@ -8,9 +8,9 @@ namespace flow::optim {
 
 namespace {
 
-constexpr double kDecrease = 1e-4;  // share of the predicted decrease that is demanded
-constexpr double kCurvature = 0.9;  // share of the first slope that may be left
-constexpr int kMaxIterations = 25;
+constexpr double kDecrease = 1e-4;    // share of the predicted decrease that is demanded
+constexpr double kCurvature = 0.9;    // share of the first slope that may be left
+constexpr double kLeastReach = 1e-9;  // of the bracket, in the largest element of the parameters
 
 // The minimum of the cubic through both points with their slopes, moved into [low, high].
 double cubic_minimum(const LinePoint& a, const LinePoint& b, double low, double high) {
@@ -27,11 +27,12 @@ double cubic_minimum(const LinePoint& a, const LinePoint& b, double low, double 
 
 class Search {
  public:
-  Search(const std::function<LinePoint(double step)>& evaluate, const LinePoint& start)
-      : evaluate_(evaluate), start_(start) {}
+  Search(const std::function<LinePoint(double step)>& evaluate, const LinePoint& start,
+         int64_t max_iterations)
+      : evaluate_(evaluate), start_(start), max_iterations_(max_iterations) {}
 
-  LinePoint run(double first_step, double direction_size, double tolerance_change) {
-    if (!find_bracket(first_step)) narrow(direction_size, tolerance_change);
+  LinePoint run(double first_step, double direction_size) {
+    if (!find_bracket(first_step)) narrow(direction_size);
     return low_;
   }
 
@@ -54,7 +55,7 @@ class Search {
   bool find_bracket(double step) {
     LinePoint before = start_;
     LinePoint point = evaluate_(step);
-    for (; iterations_ < kMaxIterations; ++iterations_) {
+    for (; iterations_ < max_iterations_; ++iterations_) {
       if (decreases_too_little(point) || (iterations_ > 1 && point.value >= before.value)) {
         set_bracket(before, point);
         return false;
@@ -77,12 +78,12 @@ class Search {
   }
 
   // Replaces the ends of the bracket by points between them. low_ is the better end.
-  void narrow(double direction_size, double tolerance_change) {
+  void narrow(double direction_size) {
     bool was_near_an_end = false;
-    for (; iterations_ < kMaxIterations; ++iterations_) {
+    for (; iterations_ < max_iterations_; ++iterations_) {
       const double least = std::min(low_.step, high_.step);
       const double most = std::max(low_.step, high_.step);
-      if ((most - least) * direction_size < tolerance_change) return;
+      if ((most - least) * direction_size < kLeastReach) return;
       double step = cubic_minimum(low_, high_, least, most);
       // A step near an end for the second time is moved away from it.
       const double margin = 0.1 * (most - least);
@@ -111,15 +112,16 @@ class Search {
   const std::function<LinePoint(double step)>& evaluate_;
   const LinePoint& start_;
   LinePoint low_, high_;
-  int iterations_ = 0;
+  int64_t max_iterations_;
+  int64_t iterations_ = 0;
 };
 
 }  // namespace
 
 LinePoint search_strong_wolfe(const std::function<LinePoint(double step)>& evaluate,
                               const LinePoint& start, double first_step, double direction_size,
-                              double tolerance_change) {
-  return Search(evaluate, start).run(first_step, direction_size, tolerance_change);
+                              int64_t max_iterations) {
+  return Search(evaluate, start, max_iterations).run(first_step, direction_size);
 }
 
 }  // namespace flow::optim

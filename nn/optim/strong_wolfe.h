@@ -2,6 +2,7 @@
 // algorithms 3.5 and 3.6).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -19,10 +20,10 @@ struct LinePoint {
 
 // Searches from `start`, whose step is 0 and whose slope is negative. `evaluate` returns the point
 // at a distance, `first_step` is the first one tried, and `direction_size` is the largest element
-// of the direction. The result has at most `tolerance_change` left to gain, or 25 iterations were
-// made.
+// of the direction. Ends without both conditions if no parameter is left to move by 1e-9, and after
+// `max_iterations`, each of which may evaluate one more point; the result is then the lowest point.
 LinePoint search_strong_wolfe(const std::function<LinePoint(double step)>& evaluate,
                               const LinePoint& start, double first_step, double direction_size,
-                              double tolerance_change);
+                              int64_t max_iterations);
 
 }  // namespace flow::optim

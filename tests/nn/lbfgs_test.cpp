@@ -105,6 +105,42 @@ TEST(Lbfgs, TheLimitOfEvaluationsEqualsPyTorch) {
                            1.9690981956166551, -0.94427384756198407, 0.28970359815295649});
 }
 
+// One parameter, which starts at `x`. Returns the calls of the closure.
+int steps_of(const Tensor& x, const LBFGSOptions& options,
+             const std::function<Tensor(const Tensor&)>& f) {
+  LBFGS optimizer({x.requires_grad_()}, options);
+  int evaluations = 0;
+  optimizer.step([&] {
+    ++evaluations;
+    optimizer.zero_grad();
+    const Tensor loss = f(x).sum();
+    loss.backward();
+    return loss;
+  });
+  return evaluations;
+}
+
+TEST(Lbfgs, TheLimitOfEvaluationsHoldsInLineSearches) {
+  const auto quartic = [](const Tensor& x) { return square(square(x - 1)); };
+  const Tensor a = tensor(Doubles{3});
+  EXPECT_EQ(steps_of(a, {.lr = 1e-4, .max_iter = 1, .line_search_fn = "strong_wolfe"}, quartic), 2);
+  EXPECT_NEAR(a.item(), 2.9999, 1e-12);
+  const auto wave = [](const Tensor& x) { return 10 * cos(x) + square(x); };
+  const Tensor b = tensor(Doubles{1});
+  EXPECT_EQ(steps_of(b, {.lr = 20, .max_iter = 1, .line_search_fn = "strong_wolfe"}, wave), 2);
+  EXPECT_EQ(b.item(), 1);
+  const Tensor c = tensor(Doubles{1});  // a large tolerance of the step does not end its searches
+  EXPECT_EQ(steps_of(c,
+                     {.lr = 20,
+                      .max_iter = 1,
+                      .max_eval = 100,
+                      .tolerance_change = 30,
+                      .line_search_fn = "strong_wolfe"},
+                     wave),
+            3);
+  EXPECT_NEAR(c.item(), 2.5362447657, 1e-9);
+}
+
 TEST(Lbfgs, FindsTheMinimumOfRosenbrocksFunction) {
   const Tensor x = tensor(Doubles{-1.2, 1.0}, {2}).requires_grad_();
   LBFGS optimizer({x},

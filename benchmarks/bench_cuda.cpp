@@ -79,7 +79,7 @@ Unit unit_of(CudaWork work) {
   return {};
 }
 
-void run(benchmark::State& state, const CudaRow& row) {
+void measure(benchmark::State& state, const CudaRow& row) {
   const std::function<void()> call = row.make();
   double seconds = 0;
   for (auto _ : state) {
@@ -90,6 +90,15 @@ void run(benchmark::State& state, const CudaRow& row) {
   state.counters["host_us"] = 1e6 * host_seconds_of(call);
   state.counters["value"] = row.amount / seconds / unit.size;
   state.SetLabel(unit.name);
+}
+
+// A row that fails does not cost the others.
+void run(benchmark::State& state, const CudaRow& row) {
+  try {
+    measure(state, row);
+  } catch (const std::exception& error) {
+    state.SkipWithError(error.what());
+  }
 }
 
 }  // namespace

@@ -198,7 +198,7 @@ def main():
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     with open(arguments.flow) as file:
-        rows = json.load(file)["benchmarks"]
+        rows = [row for row in json.load(file)["benchmarks"] if not row.get("error_occurred")]
     results = []
     for row in rows:
         row["name"] = row["name"].split("/iterations")[0]

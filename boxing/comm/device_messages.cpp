@@ -54,11 +54,19 @@ DeviceMessages::DeviceMessages(ProcessWorld& world, RankContext* context, uint64
       ranks_(std::move(ranks)),
       peers_(ranks_.size()) {}
 
-// The connections end before the memory that they read.
+// The connections end before the memory that they read, and at both ends in the same order, because
+// NCCL may wait for the other end.
 DeviceMessages::~DeviceMessages() {
-  for (Peer& other : peers_) {
-    other.out.reset();
-    other.in.reset();
+  const int64_t own = world_.identity().rank;
+  for (size_t member = 0; member < peers_.size(); ++member) {
+    Peer& other = peers_[member];
+    if (own < ranks_[member]) {
+      other.out.reset();
+      other.in.reset();
+    } else {
+      other.in.reset();
+      other.out.reset();
+    }
   }
 }
 

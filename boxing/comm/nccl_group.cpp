@@ -93,6 +93,21 @@ ncclRedOp_t reduction(ReduceOp op) {
                                 : ncclAvg;
 }
 
+// Keeps the calling thread's device during a call that may leave another one current, as the end of
+// a communicator does in some versions of NCCL.
+class KeepDevice {
+ public:
+  KeepDevice() { cuda::warn_if_failed(cudaGetDevice(&index_), "cudaGetDevice"); }
+
+  ~KeepDevice() { cuda::warn_if_failed(cudaSetDevice(index_), "cudaSetDevice"); }
+
+  KeepDevice(const KeepDevice&) = delete;
+  KeepDevice& operator=(const KeepDevice&) = delete;
+
+ private:
+  int index_ = 0;
+};
+
 // A communicator that never blocks. If the world fails, it is aborted. Used by one thread at a
 // time.
 class Connection {
@@ -110,8 +125,13 @@ class Connection {
   // Requires: the work that uses it has ended, or it is not connected.
   ~Connection() {
     const std::lock_guard lock(mutex_);
-    if (comm_ != nullptr && result_ != ncclSuccess) library().comm_abort(comm_);
-    if (comm_ != nullptr && result_ == ncclSuccess) library().destroy(comm_);
+    if (comm_ == nullptr) return;
+    const KeepDevice current;
+    if (result_ == ncclSuccess) {
+      library().destroy(comm_);
+    } else {
+      library().comm_abort(comm_);
+    }
     comm_ = nullptr;
   }
 
@@ -176,14 +196,17 @@ class Connection {
     if (result_ == ncclSuccess || result_ == ncclInProgress) result_ = result;
   }
 
- private:
+  // Aborts the communicator; no other member waits for it.
   void give_up() {
     const std::lock_guard lock(mutex_);
-    if (comm_ != nullptr) library().comm_abort(comm_);
-    comm_ = nullptr;
     result_ = ncclRemoteError;
+    if (comm_ == nullptr) return;
+    const KeepDevice current;
+    library().comm_abort(comm_);
+    comm_ = nullptr;
   }
 
+ private:
   std::mutex mutex_;
   ncclComm_t comm_ = nullptr;          // null: aborted, or not made; guarded by mutex_
   ncclResult_t result_ = ncclSuccess;  // of the last call; guarded by mutex_
@@ -399,6 +422,7 @@ std::unique_ptr<NcclGroup> make_nccl_group(RankContext& rank, Communicator& grou
     return made;
   log_info(str("[nccl] NCCL could not connect ranks of a group (", connection.reason(),
                "); their data goes through host memory"));
+  connection.give_up();  // the end of a connected member could wait for those that are not
   return nullptr;
 }
 

@@ -10,8 +10,8 @@ namespace flow {
 // Sets this thread's autocast, to that of an earlier call or off (null), and back at its end.
 class [[nodiscard]] AutocastScope {
  public:
-  explicit AutocastScope(const Autocaster* autocast)
-      : outer_(std::exchange(thread_state().autocast, autocast)) {}
+  explicit AutocastScope(const Autocaster* caster)
+      : outer_(std::exchange(thread_state().autocast, caster)) {}
 
   ~AutocastScope() { thread_state().autocast = outer_; }
 

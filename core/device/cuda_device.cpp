@@ -1,5 +1,6 @@
 #include "core/device/cuda_device.h"
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -245,7 +246,9 @@ void RankDevice::synchronize() const {
 }
 
 void RankDevice::throw_fault() const {
-  if (fault_->is_set == 0) [[likely]]
+  // A kernel may be writing it while the communication thread reads. The error is the compute
+  // stream's, and the thread of the program throws it.
+  if (queues_communication || std::atomic_ref(fault_->state).load() != Fault::kWhole) [[likely]]
     return;
   const Fault found = *fault_;
   *fault_ = Fault();

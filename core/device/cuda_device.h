@@ -31,7 +31,8 @@ void refuse_in_capture(const char* what);
 // An invalid value that a kernel found, such as an index out of range. Device code cannot throw: it
 // stores the first such value and skips it. The rank's next call that waits for the device throws.
 struct Fault {
-  int is_set = 0;
+  static constexpr int kBeingWritten = 1, kWhole = 2;
+  int state = 0;  // 0: none
   int64_t value = 0;
   int64_t lowest = 0;  // the lowest valid value
   int64_t highest = 0;

@@ -51,10 +51,10 @@ class HostOperands {
     meta.device = DeviceType::kCpu;
     const MetaPtr host = with_strides(&meta, meta.strides);
     if (view.data == nullptr) return {nullptr, host};
-    for (const Copy& copy : copies_) {  // a tensor written in place is an input too
-      if (copy.device == view.data) return {copy.host->data(), host};
-    }
     const size_t bytes = bytes_spanned(meta);
+    for (const Copy& copy : copies_) {  // a tensor written in place is an input too
+      if (copy.device == view.data && copy.bytes >= bytes) return {copy.host->data(), host};
+    }
     copies_.push_back({view.data, allocate_staging(rank_, bytes), bytes});
     std::byte* data = copies_.back().host->data();
     if (is_read) copy_bytes(rank_, data, DeviceType::kCpu, view.data, DeviceType::kCuda, bytes);

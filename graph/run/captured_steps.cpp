@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/device/joined_launch.h"
 #include "core/error.h"
 
 namespace flow::graph {
@@ -73,6 +74,9 @@ size_t CapturedSteps::end_of_part(size_t begin) const {
 void CapturedSteps::capture(RankContext& rank, const std::shared_ptr<CaptureMemory>& memory,
                             const QueueStep& queue) {
   forget();
+  // After a failure the steps of a part are captured again, each with the launches that it has put
+  // off, so that a failing launch is that of its step.
+  bool joins = true;
   for (size_t begin = 0; begin < order_.size();) {
     const size_t end = end_of_part(begin);
     if (end < begin + kLeastSteps) {
@@ -82,15 +86,23 @@ void CapturedSteps::capture(RankContext& rank, const std::shared_ptr<CaptureMemo
     size_t at = begin;
     try {
       DeviceGraph graph = DeviceGraph::capture(rank, memory, [&] {
-        for (; at < end; ++at)
+        for (; at < end; ++at) {
           queue(order_[at]);
+          if (!joins) cuda::queue_joined();
+        }
       });
       parts_.push_back({begin, end, std::move(graph)});
       begin = end;
+      joins = true;
     } catch (const OutOfMemory&) {
       forget();
       throw;
     } catch (const Error& error) {
+      if (joins) {
+        joins = false;
+        continue;
+      }
+      joins = true;
       // A step that failed is left out; all are if the graph of them cannot be made.
       const size_t last = at < end ? at + 1 : end;
       for (size_t i = at < end ? at : begin; i < last; ++i)

@@ -17,11 +17,13 @@ struct FaultReport {
 
   // Keeps the first value of all threads and calls.
   __device__ void raise(int64_t value) const {
-    if (atomicCAS(&fault->is_set, 0, 1) != 0) return;
+    if (atomicCAS(&fault->state, 0, cuda::Fault::kBeingWritten) != 0) return;
     fault->value = value;
     fault->lowest = lowest;
     fault->highest = highest;
     fault->op = op;
+    __threadfence_system();
+    atomicExch(&fault->state, cuda::Fault::kWhole);
   }
 };
 

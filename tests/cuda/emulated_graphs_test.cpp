@@ -134,6 +134,24 @@ TEST(CudaGraphCalls, WhatCannotBeCapturedRunsAsItIs) {
       << too_large.graph.summary();
 }
 
+// A launch that fails once, also of work that several steps have joined, costs no step its graph.
+TEST(CudaGraphCalls, ALaunchThatFailsIsBlamedOnItsStep) {
+  Training whole(true);
+  whole.run(4);
+  EXPECT_NE(whole.graph.summary().find("CUDA graphs: 1 graph queues "), std::string::npos);
+  int64_t failed = 0;
+  for (;; ++failed) {
+    cuda_emulator::fail_captured_launch(failed);
+    Training training(true);
+    training.run(4);
+    EXPECT_EQ(training.losses, whole.losses);
+    EXPECT_EQ(training.graph.summary(), whole.graph.summary()) << "launch " << failed;
+    if (cuda_emulator::has_captured_launch_to_fail()) break;
+  }
+  cuda_emulator::fail_captured_launch(-1);
+  EXPECT_GE(failed, 20);
+}
+
 TEST(CudaGraphCalls, TooLittleMemoryForTheCopiesOfInputs) {
   struct Sum : nn::Graph<Sum> {
     Sum() { config().set_cuda_graphs(); }

@@ -85,6 +85,14 @@ class GpuCheck(unittest.TestCase):
         self.assertTrue(line.startswith("FAILED "), line)
         self.assertIn("cuda_test was not built", line)
 
+    def test_a_row_that_fails_does_not_cost_the_others(self):
+        failed = {"name": "train/gpt2/iterations:1", "error_occurred": True, "error_message": "out of memory"}
+        self.program("bench_cuda", BENCH.replace(json.dumps([ROW]), json.dumps([ROW, failed])))
+        done = self.run_it("--only", "bench")
+        self.assertIn("train/gpt2/iterations:1 failed: out of memory", done.stdout)
+        self.assertIn("FAILED   bench: rows failed: train/gpt2/iterations:1", done.stdout)
+        self.assertTrue((self.folder / "out/torch.log").exists())  # the table of the others
+
     def test_output_that_cannot_be_read_fails_its_part_alone(self):
         self.program("bench_cuda", BENCH.replace("label", "title"))
         self.program("cuda_steps", "echo done")

@@ -106,6 +106,10 @@ std::vector<std::string> environment_of(const Options& options, const std::strin
   // streams than the 8 queues that CUDA gives it by default.
   if (std::getenv("CUDA_DEVICE_MAX_CONNECTIONS") == nullptr)
     environment.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS=32");
+  // CUDA may wait for all work of a device when it loads a kernel at its first launch, and this
+  // work may be a receive whose sender waits likewise.
+  if (std::getenv("CUDA_MODULE_LOADING") == nullptr)
+    environment.emplace_back("CUDA_MODULE_LOADING=EAGER");
   if (options.are_threads) {
     environment.push_back("FLOW_RANKS=threads:" + std::to_string(options.ranks));
   }

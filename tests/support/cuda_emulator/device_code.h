@@ -93,6 +93,8 @@ inline void __threadfence() {}
 
 inline void __threadfence_block() {}
 
+inline void __threadfence_system() {}
+
 template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = warpSize) {
   const uint64_t* values = cuda_emulator::exchange(mask, cuda_emulator::to_bits(value));

@@ -47,6 +47,12 @@ int64_t num_property_queries();
 // is not launched, and what graphs launch is not counted.
 int64_t num_launches();
 
+// The launch of a kernel with this number, from 0, of those that are captured from now on fails.
+// Default: -1, none does.
+void fail_captured_launch(int64_t number);
+// Whether that launch has not come yet.
+bool has_captured_launch_to_fail();
+
 // Calls that queued anything on a stream since the start of the process: a kernel, a copy, an
 // event, a wait for one, or a graph.
 int64_t num_queued();

@@ -118,6 +118,7 @@ struct EmulatedNccl : cuda_emulator::LibraryObject {
 
   std::shared_ptr<Clique> clique;
   int rank = 0;
+  int device = 0;
   int64_t reductions = 0;
   ProcessMail mail;
   std::vector<Presence> present;  // of the first ranks
@@ -456,6 +457,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int num_ranks, ncclUniqueI
   }
   made->clique = clique;
   made->rank = rank;
+  made->device = own.device;
   made->state = ncclInProgress;
   *comm = made.release();
   return ncclInProgress;
@@ -484,6 +486,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const std::lock_guard lock(nccl_mutex());
   if (!comm->pending.empty()) return wrong("a communicator ends before its calls");
+  cudaSetDevice(comm->device);  // NCCL may leave it so
   delete comm;
   return ncclSuccess;
 }
@@ -491,6 +494,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const std::lock_guard lock(nccl_mutex());
   comm->clique->is_aborted = true;
+  cudaSetDevice(comm->device);
   delete comm;
   return ncclSuccess;
 }

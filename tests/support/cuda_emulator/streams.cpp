@@ -25,6 +25,7 @@ constexpr size_t kLongest = 256;
 constexpr std::chrono::milliseconds kTimeOfWork(3);
 
 std::atomic<int64_t> launches = 0;
+int64_t captured_until_failure = -1;  // guarded by device_mutex()
 std::atomic<int64_t> queued = 0;
 std::atomic<int64_t> host_bytes = 0;
 
@@ -144,8 +145,20 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
   if (stream == nullptr) return cudaErrorInvalidValue;
   if (stream->device != current()) return cudaErrorInvalidResourceHandle;
   const std::lock_guard lock(device_mutex());
-  if (stream->at.capture == nullptr) ++launches;
+  if (stream->at.capture == nullptr) {
+    ++launches;
+  } else if (captured_until_failure >= 0 && captured_until_failure-- == 0) {
+    return cudaErrorInvalidValue;
+  }
   return queue(stream, {std::move(work), only_device(stream->device)});
+}
+
+void fail_captured_launch(int64_t number) {
+  captured_until_failure = number;
+}
+
+bool has_captured_launch_to_fail() {
+  return captured_until_failure >= 0;
 }
 
 int64_t num_launches() {

@@ -107,6 +107,37 @@ Tensor nonfinite_aware(const TensorArg& a, const TensorArg& b,
   return where({isnan(b), site}, a, {without_a, site});
 }
 
+// Whether one of two operands has no dims and a dtype that the 16 bits of their result cannot
+// hold. As a number would, it keeps its value: both are computed in float32 (as in PyTorch).
+bool keeps_number(const Tensor& a, const Tensor& b) {
+  if (a.dtype() == b.dtype() || (a.dim() == 0) == (b.dim() == 0)) [[likely]]
+    return false;
+  const DType dtype = ops::result_dtype(a, b);
+  return is_half(dtype) && (a.dim() == 0 ? a : b).dtype() != dtype;
+}
+
+template <class Row>
+Tensor with_number(const TensorArg& a, const TensorArg& b) {
+  if (!keeps_number(a, b)) [[likely]]
+    return ops::run<Row>(a, b);
+  const Site site = a.site();
+  return ops::named(ops::op_of<Row>().name, site, [&] {
+    const Tensor left = cast(a, DType::kFloat32), right = cast(b, DType::kFloat32);
+    return cast({ops::run<Row>({left, site}, {right, site}), site}, ops::result_dtype(a, b));
+  });
+}
+
+template <class Row>
+void with_number_in_place(const Tensor& a, const TensorArg& b, ops::Promotion promotion) {
+  if (!keeps_number(a, b)) [[likely]] {
+    dispatch_promoted_in_place(ops::op_of<Row>(), TensorArg(a, b.site()), b, nullptr, promotion);
+    return;
+  }
+  ops::named_in_place(ops::op_of<Row>(), b.site(), [&] {
+    a.copy_({with_number<Row>({a, b.site()}, b), b.site()});
+  });
+}
+
 }  // namespace
 
 Tensor add(const TensorArg& a, const TensorArg& b) {
@@ -148,7 +179,7 @@ Tensor sub(const TensorArg& a, const Scalar& b, const AddOptions& options) {
 }
 
 Tensor mul(const TensorArg& a, const TensorArg& b) {
-  return ops::run<ops::Mul>(a, b);
+  return with_number<ops::Mul>(a, b);
 }
 
 Tensor mul(const TensorArg& a, const Scalar& b) {
@@ -156,7 +187,7 @@ Tensor mul(const TensorArg& a, const Scalar& b) {
 }
 
 Tensor div(const TensorArg& a, const TensorArg& b) {
-  return ops::run<ops::Div>(a, b);
+  return with_number<ops::Div>(a, b);
 }
 
 Tensor div(const TensorArg& a, const TensorArg& b, const DivOptions& options) {
@@ -459,8 +490,7 @@ const Tensor& InPlaceMethods::sub_(const Scalar& other, Site site) const {
 }
 
 const Tensor& InPlaceMethods::mul_(const TensorArg& other) const {
-  dispatch_promoted_in_place(ops::op_of<ops::Mul>(), TensorArg(self(), other.site()), other,
-                             nullptr);
+  with_number_in_place<ops::Mul>(self(), other, ops::Promotion::kPlain);
   return self();
 }
 
@@ -470,8 +500,7 @@ const Tensor& InPlaceMethods::mul_(const Scalar& other, Site site) const {
 }
 
 const Tensor& InPlaceMethods::div_(const TensorArg& other) const {
-  dispatch_promoted_in_place(ops::op_of<ops::Div>(), TensorArg(self(), other.site()), other,
-                             nullptr, Promotion::kToFloating);
+  with_number_in_place<ops::Div>(self(), other, ops::Promotion::kToFloating);
   return self();
 }
 

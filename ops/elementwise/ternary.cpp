@@ -82,6 +82,10 @@ void call_in_place(const OpDef& op, const Operands<N>& operands, const void* att
                           site);
   }
   ops::named_in_place(op, site, [&] {
+    if (common_dtype(operands) != x.dtype()) {
+      x.copy_({call<N>(op, operands, attrs, site), site});
+      return;
+    }
     const Promoted<N> promoted(operands, x.dtype(), site);
     const bool reads_old =
         std::any_of(operands.begin(), operands.end(),

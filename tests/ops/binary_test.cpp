@@ -406,5 +406,32 @@ TEST(Binary, BoundsThatWrapAroundRaise) {
   EXPECT_EQ(maximum(x, 1.5).to_vector<float>(), Floats({1.5, 250}));
 }
 
+// The number has no place in 16 bits, the result has. Values: PyTorch 2.15.
+TEST(Binary, ATensorWithoutDimsKeepsItsValueNextTo16Bits) {
+  const Tensor half = tensor(Floats{1000, 24}).to(float16);
+  const Tensor count = ones({70000}, {.dtype = bool_}).sum();
+  EXPECT_EQ((half / count).to_vector<float>(), (half / 70000).to_vector<float>());
+  EXPECT_NEAR((half / count).to_vector<float>()[0], 0.0143, 2e-5);
+  const Tensor small = tensor(Floats{1e-4F, 0.5F, -0.25F}).to(float16);
+  const Tensor scaled = small * tensor(65536.F);
+  EXPECT_EQ(scaled.dtype(), float16);
+  EXPECT_EQ(scaled.to_vector<float>(), (small * 65536).to_vector<float>());
+  EXPECT_EQ((tensor(65536.F) * small).to_vector<float>(), scaled.to_vector<float>());
+  EXPECT_EQ((tensor(Floats{100, 200}).to(bfloat16) * tensor(1.003F)).to_vector<float>(),
+            Floats({100.5, 201}));
+  Tensor x = tensor(Floats{1000}).to(float16);
+  x.div_(tensor(1e6F));
+  EXPECT_NEAR(x.item(), 0.0010004, 1e-7);
+  x.mul_(tensor(1e6F));
+  EXPECT_NEAR(x.item(), 1000, 1);
+}
+
+TEST(Binary, TheGradientNextToATensorWithoutDimsIsThatOfANumber) {
+  const Tensor x = tensor(Floats{1000}).to(float16).requires_grad_();
+  (x / tensor(1e6F)).sum().backward();
+  EXPECT_EQ(x.grad().dtype(), float16);
+  EXPECT_NEAR(x.grad().item(), 1.01e-6, 1e-8);
+}
+
 }  // namespace
 }  // namespace flow

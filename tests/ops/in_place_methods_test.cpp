@@ -203,5 +203,18 @@ TEST(InPlaceMethods, WhatDoesNotFitIsRefusedUnderTheNameOfTheForm) {
 
 #undef FLOW_FORM
 
+// As addcmul does, the form in place computes in the promoted dtype.
+TEST(InPlaceMethods, OperandsOfThreeKeepTheirDtype) {
+  const auto half = [] { return tensor({1000.F}).to(float16); };
+  const Tensor large = tensor({1e6F}), small = tensor({1e-4F});
+  Tensor x = half();
+  x.addcmul_(large, small);
+  EXPECT_EQ(x.dtype(), float16);
+  EXPECT_EQ(x.item(), 1100);
+  Tensor y = half();
+  y.addcdiv_(large, large);
+  EXPECT_EQ(y.item(), 1001);
+}
+
 }  // namespace
 }  // namespace flow

@@ -213,7 +213,7 @@ Tensor logit(const TensorArg& x, const LogitOptions& options) {
       const Tensor bounded = clamp_max({p, site}, 1 - *options.eps);
       p = where({lt({p, site}, *options.eps), site}, *options.eps, {bounded, site});
     }
-    return log({div({p, site}, {1 - TensorArg(p, site), site}), site});
+    return ops::run<ops::Logit>({p, site});
   });
 }
 

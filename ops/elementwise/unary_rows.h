@@ -23,6 +23,7 @@
 #include "ops/elementwise/activation.h"
 #include "ops/elementwise/activation_op.h"
 #include "ops/elementwise/row_layouts.h"
+#include "ops/elementwise/special.h"
 #include "ops/elementwise/trigonometry.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/unary_facts.h"
@@ -292,6 +293,14 @@ struct Atanh {
   static auto dx_of_x(const auto& dy, const auto& x) { return div(dy, 1 - square(x)); }
 };
 
+struct Logit {
+  static constexpr UnaryFacts kFacts{.name = "logit",
+                                     .call = [](const TensorArg& x) { return flow::logit(x); },
+                                     .sample = {.low = 0.1, .high = 0.9}};
+  template <class T> FLOW_HOST_DEVICE static T apply(T x) { return std::log(x / (1 - x)); }
+  static auto dx_of_x(const auto& dy, const auto& x) { return div(dy, abs(mul(x, 1 - x))); }
+};
+
 struct Sinc {
   static constexpr UnaryFacts kFacts{.name = "sinc", .call = sinc, .sample = kNonzero};
   template <class T> FLOW_HOST_DEVICE static T apply(T x) {
@@ -299,11 +308,11 @@ struct Sinc {
     const T angle = std::numbers::pi_v<T> * x;
     return std::sin(angle) / angle;
   }
-  // dy (pi x cos(pi x) - sin(pi x)) / (pi x^2), 0 for 0
+  // dy (pi x cos(pi x) - sin(pi x)) / (pi x^2), 0 where the divisor is
   static auto dx_of_x(const auto& dy, const auto& x) {
     const auto angle = mul(x, std::numbers::pi);
     const auto slope = div(sub(mul(angle, cos(angle)), sin(angle)), mul(x, angle));
-    return masked_fill(mul(dy, slope), eq(x, 0), 0);
+    return masked_fill(mul(dy, slope), eq(mul(x, angle), 0), 0);
   }
 };
 
@@ -478,8 +487,8 @@ struct LogicalNot {
 
 using BasicRows =
     Rows<Neg, Abs, Sign, Square, Floor, Ceil, Round, Trunc, Frac, Exp, Exp2, Expm1, Log, Log2,
-         Log10, Log1p, Sqrt, Rsqrt, Reciprocal, Sin, Cos, Tanh, Sinc, Erf, Erfc, Sigmoid, Relu,
-         Ndtr, Gelu, GeluTanh, Silu, Isnan, Isinf, Isfinite, LogicalNot>;
+         Log10, Log1p, Sqrt, Rsqrt, Reciprocal, Sin, Cos, Tanh, Logit, Sinc, Erf, Erfc, Sigmoid,
+         Relu, Ndtr, Gelu, GeluTanh, Silu, Isnan, Isinf, Isfinite, LogicalNot>;
 using TrigonometryRows = Rows<Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh>;
 using ActivationRows = Rows<Mish, Hardswish, Hardsigmoid, Softsign, Logsigmoid>;
 using UnaryRows = decltype(join(BasicRows(), TrigonometryRows(), ActivationRows()));

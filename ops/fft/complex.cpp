@@ -78,8 +78,10 @@ Tensor abs(const TensorArg& z) {
 Tensor angle(const TensorArg& z) {
   return ops::named("angle", z.site(), [&]() -> Tensor {
     const Tensor re = part(z, 0, "angle"), im = part(z, 1, "angle");
+    // At 0 the gradient is 0, and the value depends on the signs of the zeros.
     const Tensor is_zero = logical_and(eq(re, 0), eq(im, 0));
-    return atan2(masked_fill(im, is_zero, 0), masked_fill(re, is_zero, 1));
+    return where(is_zero, atan2(im.detach(), re.detach()),
+                 atan2(masked_fill(im, is_zero, 0), masked_fill(re, is_zero, 1)));
   });
 }
 

@@ -99,6 +99,11 @@ Tensor outer(const TensorArg& a, const TensorArg& b) {
 Tensor inner(const TensorArg& a, const TensorArg& b) {
   return ops::named("inner", a.site(), [&]() -> Tensor {
     if (a->dim() == 0 || b->dim() == 0) return mul(a, b);
+    if (a->size(-1) != b->size(-1)) {
+      throw InvalidArgument(str("[inner] the last dims must have one size; received ", a->meta(),
+                                ", ", b->meta(), "; transpose or slice one"),
+                            a.site());
+    }
     return tensordot(a, b, Ints(-1), Ints(-1));
   });
 }

@@ -71,7 +71,7 @@ Tensor gaussian_nll_loss(const TensorArg& input, const TensorArg& target, const 
       }
     }
     const Tensor raise =
-        sub({clamp({variance.detach(), site}, {.min = options.eps}), site}, variance.detach());
+        clamp({options.eps - TensorArg(variance.detach(), site), site}, {.min = 0});
     variance = add({variance, site}, raise);
     const Tensor error = square({sub({loss_operand(input), site}, target), site});
     Tensor losses =

@@ -400,7 +400,8 @@ Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg&
       losses = add(losses, mul(mul(target, sub(options.pos_weight, 1)), positive));
     }
     if (options.weight.defined()) losses = mul(TensorArg(losses, input.site()), options.weight);
-    return in_dtype_of(target, input, reduced(losses, reduction, input.site()));
+    const Tensor loss = reduced(losses, reduction, input.site());
+    return loss.dtype() == target->dtype() ? loss : cast({loss, input.site()}, target->dtype());
   });
 }
 
@@ -413,7 +414,7 @@ Tensor kl_div(const TensorArg& input, const TensorArg& target, const KlDivOption
                               // x log(x) with its limit at 0, whose gradient must not meet log(0).
                               : sub(mul(p, log(where(ne(p, 0), p, ones_like(p)))), mul(p, log_q));
     if (options.reduction == "batchmean") {
-      const int64_t batch = losses.dim() == 0 ? 1 : losses.size(0);
+      const int64_t batch = input->dim() == 0 ? 1 : input->size(0);
       return div(sum(TensorArg(losses, input.site())), static_cast<double>(batch));
     }
     return reduced(losses, ops::parse_reduction(options.reduction, "kl_div"), input.site());

@@ -50,6 +50,14 @@ Tensor instance_norm(const TensorArg& x, const TensorArg& running_mean,
                         {.weight = options.weight, .bias = options.bias, .eps = options.eps});
     }
     const int64_t channels = x->size(1);
+    for (const TensorArg* statistic : {&running_mean, &running_var}) {
+      if (has_statistics && !((*statistic)->shape() == Shape{channels})) {
+        throw InvalidArgument(
+            str("[instance_norm] running statistics must have shape (", channels,
+                ",), one element for each channel; received ", (*statistic)->meta()),
+            x.site());
+      }
+    }
     const Shape rows{x->size(0), channels, -1};
     if (x->numel() <= x->size(0) * channels && x->numel() > 0) {
       throw InvalidArgument(

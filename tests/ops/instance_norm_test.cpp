@@ -67,5 +67,11 @@ TEST(InstanceNorm, WrongArgumentsAreRefused) {
   EXPECT_THROW(instance_norm(ones({3, 2, 4}), ones({2}), Tensor()), InvalidArgument);
 }
 
+TEST(InstanceNorm, StatisticsHaveOneElementForEachChannel) {
+  const Tensor x = randn({2, 3, 2, 2});
+  EXPECT_THROW(instance_norm(x, zeros({3, 3}), ones({3}), {}), InvalidArgument);
+  EXPECT_THROW(instance_norm(x, zeros({3}), ones({1}), {}), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

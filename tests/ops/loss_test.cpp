@@ -223,5 +223,28 @@ TEST(Loss, CtcTargetsInOneVectorAreAsManyAsTheirLengths) {
             ctc_loss(log_probs, rows, {6, 6}, {3, 2}).item());
 }
 
+TEST(Loss, OfAGaussianWithInfiniteVarianceIsInfinite) {
+  const Tensor input = tensor({1.F, 2.F}).requires_grad_();
+  const Tensor variance = tensor({1.F, INFINITY});
+  const Tensor losses =
+      gaussian_nll_loss(input, tensor({1.F, 3.F}), variance, {.reduction = "none"});
+  EXPECT_EQ(losses.to_vector<float>(), (std::vector<float>{0, INFINITY}));
+  losses.sum().backward();
+  EXPECT_EQ(input.grad().to_vector<float>(), (std::vector<float>{0, 0}));
+}
+
+TEST(Loss, KlDivergenceOfABatchDividesByTheRowsOfTheInput) {
+  const Tensor loss =
+      kl_div(zeros({1, 3}) - 1, full({4, 3}, std::exp(1.)), {.reduction = "batchmean"});
+  EXPECT_NEAR(loss.item(), 4 * 3 * 2 * std::exp(1.), 1e-4);
+}
+
+TEST(Loss, WithLogitsHasTheDtypeOfTheTarget) {
+  const Tensor x = zeros({2}), weight = ones({2}, {.dtype = float64});
+  EXPECT_EQ(binary_cross_entropy_with_logits(x, x, {.pos_weight = weight}).dtype(), float32);
+  EXPECT_EQ(binary_cross_entropy_with_logits(x, x.to(float64), {.weight = ones({2})}).dtype(),
+            float64);
+}
+
 }  // namespace
 }  // namespace flow

@@ -291,5 +291,24 @@ TEST(Special, FrexpGivesPartsWhoseProductIsX) {
   EXPECT_THROW(frexp(tensor({1, 2})), InvalidArgument);
 }
 
+// PyTorch's gradients: infinite at the ends of logit, 0 where eps replaces the input, and 0 where
+// the divisor of sinc's is too small.
+TEST(Special, GradientsAtTheEndsAreNoNan) {
+  const auto grad_of = [](const std::vector<double>& at, const auto& f, DType dtype) {
+    const Tensor x = tensor(at, {.dtype = dtype}).requires_grad_();
+    f(x).sum().backward();
+    return x.grad().to_vector<double>();
+  };
+  const auto plain = [](const Tensor& x) { return logit(x); };
+  const std::vector<double> ends{0, 1, -0.0, 0.5};
+  for (const DType dtype : {float64, float32, float16})
+    EXPECT_EQ(grad_of(ends, plain, dtype),
+              (std::vector<double>{kInfinity, kInfinity, kInfinity, 4}));
+  const auto bounded = [](const Tensor& x) { return logit(x, {.eps = 0.1}); };
+  EXPECT_EQ(grad_of(ends, bounded, float64), (std::vector<double>{0, 0, 0, 4}));
+  const auto wave = [](const Tensor& x) { return sinc(x); };
+  EXPECT_EQ(grad_of({1e-25, 1e-30, 1e-39}, wave, float32), (std::vector<double>{0, 0, 0}));
+}
+
 }  // namespace
 }  // namespace flow

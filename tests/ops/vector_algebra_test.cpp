@@ -261,5 +261,10 @@ TEST(Trapezoid, NarrowIntegersDoNotOverflow) {
   EXPECT_EQ(cumulative_trapezoid(y).to_vector<double>(), (std::vector<double>{255, 510}));
 }
 
+TEST(VectorAlgebra, InnerTakesLastDimsOfOneSize) {
+  EXPECT_THROW(inner(ones({2, 1}), ones({3, 4})), InvalidArgument);
+  EXPECT_EQ(inner(ones({2, 4}), ones({3, 4})).shape(), Shape({2, 3}));
+}
+
 }  // namespace
 }  // namespace flow

@@ -6,6 +6,7 @@
 #include "autograd/backward_run.h"
 #include "autograd/layout.h"
 #include "core/error.h"
+#include "ops/elementwise/cast.h"
 
 namespace flow {
 
@@ -25,7 +26,9 @@ Tensor seed(const Tensor& output, const Tensor& gradient, size_t i, const char* 
     return autograd::ones_for(output.meta(), site);
   }
   const TensorMeta& wanted = output.meta();
-  const TensorMeta& given = gradient.meta();
+  const bool is_cast = is_floating(wanted.dtype) && is_floating(gradient.dtype());
+  const Tensor cast_gradient = is_cast ? cast({gradient, site}, wanted.dtype) : gradient;
+  const TensorMeta& given = cast_gradient.meta();
   if (!(given.shape == wanted.shape) || given.dtype != wanted.dtype ||
       given.placement != wanted.placement || given.device != wanted.device) {
     throw InvalidArgument(
@@ -33,7 +36,7 @@ Tensor seed(const Tensor& output, const Tensor& gradient, size_t i, const char* 
             "; pass one with the output's shape, dtype, placement and device"),
         user_site(site));
   }
-  return gradient;
+  return cast_gradient;
 }
 
 // The edge to the node that made `tensor`.

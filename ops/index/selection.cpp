@@ -162,8 +162,13 @@ Tensor index_add(const TensorArg& x, int64_t dim, const TensorArg& index, const 
                                return flow::index_add(line, dim, place, value, alpha);
                              });
     }
-    Tensor y = clone(x);
-    add_slices("index_add", y, dim, index, source, alpha, x.site());
+    // Autocast leaves operands of several dtypes, which take the widest.
+    const bool widens = thread_state().autocast != nullptr && is_floating(x->dtype()) &&
+                        is_floating(source->dtype());
+    const DType dtype = widens ? promote(x->dtype(), source->dtype()) : x->dtype();
+    Tensor y = clone({cast(x, dtype), x.site()});
+    const Tensor added = widens ? cast(source, dtype) : source.tensor();
+    add_slices("index_add", y, dim, index, {added, source.site()}, alpha, x.site());
     return y;
   });
 }

@@ -330,5 +330,24 @@ TEST(Autocast, CastsOfGlobalTensorsKeepTheirLayout) {
   });
 }
 
+TEST(Autocast, IndexAddTakesTheWidestOfItsOperands) {
+  const AutocastGuard guard(DType::kBFloat16);
+  const Tensor index = tensor({1, 0}, {.dtype = int64});
+  const Tensor narrow = zeros({2}, {.dtype = bfloat16}), source = tensor({1.F, 0x1.000002p0F});
+  const Tensor y = index_add(narrow, 0, index, source);
+  EXPECT_EQ(y.dtype(), float32);
+  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{0x1.000002p0F, 1}));
+  EXPECT_EQ(index_add(source, 0, index, narrow).dtype(), float32);
+}
+
+// As in PyTorch: a Function that recomputes its forward has gradients of the outer dtype.
+TEST(Autocast, AGradientThatIsPassedTakesTheDtypeOfItsOutput) {
+  const Tensor x = ones({2}).requires_grad_();
+  const Tensor y = x.to(bfloat16) * 3;
+  const Tensor dx = grad({y}, {x}, {.grad_outputs = {tensor({1.F, 0.5F})}})[0];
+  EXPECT_EQ(dx.dtype(), float32);
+  EXPECT_EQ(dx.to_vector<float>(), (std::vector<float>{3, 1.5}));
+}
+
 }  // namespace
 }  // namespace flow

@@ -18,6 +18,9 @@ struct LayerNormOptions {
 // weight, bias: normalized_shape.
 class LayerNorm : public Module<LayerNorm> {
  public:
+  explicit LayerNorm(int64_t features, LayerNormOptions options = {}, Site site = Site::here())
+      : LayerNorm(Shape{features}, options, site) {}
+
   explicit LayerNorm(const Shape& normalized_shape, LayerNormOptions options = {},
                      Site site = Site::here());
   // x: (…, normalized_shape) → the same shape.
@@ -39,6 +42,9 @@ struct RMSNormOptions {
 // 2019).
 class RMSNorm : public Module<RMSNorm> {
  public:
+  explicit RMSNorm(int64_t features, RMSNormOptions options = {}, Site site = Site::here())
+      : RMSNorm(Shape{features}, options, site) {}
+
   explicit RMSNorm(const Shape& normalized_shape, RMSNormOptions options = {},
                    Site site = Site::here());
   Tensor forward(const Tensor& x);

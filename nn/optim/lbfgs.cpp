@@ -212,10 +212,11 @@ class LBFGS::Descent {
       const EnableGradGuard recording;
       loss = closure_();
     }
-    loss_ = loss.item<double>();
+    const double sign = options_.maximize ? -1 : 1;
+    loss_ = sign * loss.item<double>();
     gradients_.clear();
     for (const Tensor& p : parameters_)
-      gradients_.push_back(p.grad().defined() ? p.grad().detach().clone() : zeros_like(p));
+      gradients_.push_back(p.grad().defined() ? sign * p.grad().detach() : zeros_like(p));
     return loss;
   }
 

@@ -19,6 +19,7 @@ struct LBFGSOptions {
   double tolerance_change = 1e-9;                  // ends when parameters or loss change less
   int64_t history_size = 100;
   std::string line_search_fn = "";  // "" or "strong_wolfe"
+  bool maximize = false;            // maximises what the closure returns
   bool shard_state = false;         // is refused: all ranks need the whole history
 };
 

@@ -1,6 +1,7 @@
 // The base of all optimizers: groups of parameters, learning rates, state and its sharding.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -220,6 +221,17 @@ class GroupedOptimizer : public Optimizer {
     check_new_params(group.params, present, site);
     group_of_.insert(group_of_.end(), group.params.size(), groups_.size());
     groups_.push_back(std::move(group));
+  }
+
+  // A group with the options of the first one as `change` leaves them:
+  //
+  //   optimizer.add_param_group(biases, [](auto& options) { options.weight_decay = 0; });
+  template <std::invocable<Options&> Change>
+  void add_param_group(const std::vector<Tensor>& params, const Change& change,
+                       Site site = Site::here()) {
+    ParamGroup<Options> group{params, groups_.at(0).options};
+    change(group.options);
+    add_param_group(std::move(group), site);
   }
 
   int64_t num_groups() const override { return static_cast<int64_t>(groups_.size()); }

@@ -151,5 +151,12 @@ TEST(InstanceNormLayers, TakeAnyNumberOfFeaturesWithoutParameters) {
                InvalidArgument);
 }
 
+TEST(NormLayers, OfOneDimTakeANumber) {
+  EXPECT_EQ(LayerNorm(4).weight.shape(), (Shape{4}));
+  EXPECT_EQ(LayerNorm({4}).weight.shape(), (Shape{4}));
+  EXPECT_EQ(LayerNorm({3, 4}, {.bias = false}).weight.shape(), (Shape{3, 4}));
+  EXPECT_EQ(RMSNorm(4, {.eps = 1e-6}).weight.shape(), (Shape{4}));
+}
+
 }  // namespace
 }  // namespace flow::nn

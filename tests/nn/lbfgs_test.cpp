@@ -141,6 +141,19 @@ TEST(Lbfgs, TheLimitOfEvaluationsHoldsInLineSearches) {
   EXPECT_NEAR(c.item(), 2.5362447657, 1e-9);
 }
 
+TEST(Lbfgs, MaximisesWhatIsTheNegativeOfAMinimum) {
+  const auto quartic = [](const Tensor& x) { return square(square(x - 1)); };
+  const auto negative = [&](const Tensor& x) { return -1 * quartic(x); };
+  for (const std::string search : {"", "strong_wolfe"}) {
+    const Tensor a = tensor(Doubles{3}), b = tensor(Doubles{3});
+    const int calls = steps_of(a, {.lr = 0.1, .line_search_fn = search}, quartic);
+    EXPECT_EQ(steps_of(b, {.lr = 0.1, .line_search_fn = search, .maximize = true}, negative),
+              calls);
+    EXPECT_EQ(b.item(), a.item());
+    EXPECT_LT(std::abs(a.item() - 1), 2);
+  }
+}
+
 TEST(Lbfgs, FindsTheMinimumOfRosenbrocksFunction) {
   const Tensor x = tensor(Doubles{-1.2, 1.0}, {2}).requires_grad_();
   LBFGS optimizer({x},

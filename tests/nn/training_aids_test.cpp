@@ -269,5 +269,16 @@ TEST(Lamb, AParameterOfZerosTakesTheUpdateAsItIs) {
   EXPECT_NEAR(p.item(), -0.5, 1e-8);
 }
 
+TEST(Optimizer, AGroupMayChangeTheOptionsOfTheFirst) {
+  const Tensor a = parameter(1), b = parameter(1);
+  AdamW optimizer({a}, {.lr = 1e-2, .weight_decay = 0.5});
+  optimizer.add_param_group({b}, [](auto& options) { options.weight_decay = 0; });
+  EXPECT_EQ(optimizer.lr(1), 1e-2);
+  EXPECT_EQ(optimizer.groups()[1].options.weight_decay, 0);
+  EXPECT_EQ(optimizer.groups()[0].options.weight_decay, 0.5);
+  EXPECT_THROW(optimizer.add_param_group({parameter(1)}, [](auto& o) { o.lr = -1; }),
+               InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow::optim

@@ -51,7 +51,8 @@ void check(const Tensor& x, const char* op, Site site) {
   }
   if (!x.impl().storage) {
     throw Unsupported(str("[", op, "] cannot be part of a graph; received ", x.meta(),
-                          "; use global tensors there"),
+                          "; use global tensors there, and not DistributedDataParallel, which "
+                          "averages gradients that are those of the whole batch already"),
                       site);
   }
 }

@@ -48,7 +48,9 @@ BatchCut cut_batch(const Graph& graph, const std::vector<ValueId>& inputs,
     throw InvalidArgument(str("[micro-batch] a batch of ", cut.num_samples,
                               " samples (the rows that all inputs have in common) cannot be cut "
                               "into ",
-                              num_micro_batches, " parts; use fewer micro-batches"));
+                              num_micro_batches,
+                              " parts; use fewer micro-batches, and make an input that is no part "
+                              "of the batch, such as class weights, a member of the graph"));
   }
   if (cut.num_samples == 0) return cut;
   const auto consider = [&](ValueId id) {

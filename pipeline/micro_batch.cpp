@@ -465,8 +465,9 @@ class Planner {
     }
     graph::throw_at<Unsupported>(
         node, str(op,
-                  " has no rule for inputs split into micro-batches; run it outside the "
-                  "graph or use one micro-batch"));
+                  " has no rule for inputs split into micro-batches, which cut dim 0 of each input "
+                  "of build(); make an input that is no part of the batch, such as a mask, a "
+                  "member of the graph, run the op outside, or use one micro-batch"));
   }
 
   const Graph& graph_;

@@ -85,6 +85,11 @@ Tensor indices_for(const Tensor& x, const std::vector<int64_t>& values) {
 PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths,
                                     const PackOptions& options, Site site) {
   const SiteScope scope(site);
+  if (!lengths.impl().storage) {
+    throw Unsupported(
+        "[pack_padded_sequence] a graph cannot pack, because the lengths decide its shapes; pack "
+        "outside, and pass the data of the result to build()");
+  }
   const std::vector<Tensor> given = unpad_sequence(input, lengths, options.batch_first);
   const Tensor steps_first = options.batch_first ? input.transpose(0, 1) : input;
   std::vector<int64_t> order(given.size()), back(given.size());

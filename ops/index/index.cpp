@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "core/dispatch.h"
@@ -485,10 +486,13 @@ void put(const Tensor& x, const IndexList& list, const Tensor& values, bool accu
 
 int64_t size_in(const char* op, const Tensor& value, Site site) {
   if (value.impl().trace != nullptr) {
-    throw Unsupported(str("[", op,
-                          "] the shape of the result depends on data, which cannot be traced; call "
-                          "it outside and pass its result in"),
-                      site);
+    throw Unsupported(
+        str("[", op,
+            "] the shape of the result depends on data, which cannot be traced; call "
+            "it outside and pass its result in",
+            std::string_view(op) == "nonzero" ? ", or take nonzero_static, whose size is given"
+                                              : ""),
+        site);
   }
   return value.item<int64_t>(site);
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/calls/site_scope.h"
+#include "core/context.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/whole_like.h"
@@ -85,7 +86,7 @@ Tensor indices_for(const Tensor& x, const std::vector<int64_t>& values) {
 PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths,
                                     const PackOptions& options, Site site) {
   const SiteScope scope(site);
-  if (!lengths.impl().storage) {
+  if (thread_state().trace != nullptr) {
     throw Unsupported(
         "[pack_padded_sequence] a graph cannot pack, because the lengths decide its shapes; pack "
         "outside, and pass the data of the result to build()");

@@ -145,6 +145,24 @@ TEST(GraphErrors, StepsAndScalesOfTheEagerLoopAreRefused) {
   EXPECT_TRUE(has(error_of<Unsupported>([&] { scales(ones({2})); }), "set_grad_scaler"));
 }
 
+TEST(GraphErrors, SizesThatDependOnValuesNameWhatToDoInstead) {
+  struct Packs : nn::Graph<Packs> {
+    Tensor build(const Tensor& x, const Tensor& lengths) {
+      return nn::utils::rnn::pack_padded_sequence(x, lengths).data;
+    }
+  };
+
+  struct Finds : nn::Graph<Finds> {
+    Tensor build(const Tensor& x) { return nonzero(x); }
+  };
+
+  const Tensor lengths = tensor({3, 2}, {.dtype = int64});
+  const std::string packed = error_of<Unsupported>([&] { Packs()(ones({3, 2, 4}), lengths); });
+  EXPECT_TRUE(has(packed, "[pack_padded_sequence]") && has(packed, "pack outside")) << packed;
+  const std::string found = error_of<Unsupported>([&] { Finds()(ones({2})); });
+  EXPECT_TRUE(has(found, "nonzero_static")) << found;
+}
+
 TEST(GraphErrors, AGraphInAGraphIsRefusedEvenIfItIsCompiled) {
   struct Inner : nn::Graph<Inner> {
     Tensor build(const Tensor& x) { return x * 2; }

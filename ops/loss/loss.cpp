@@ -393,15 +393,19 @@ Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg&
       return in_dtype_of(target, input, call(ops::kBceWithLogitsLoss, input, target, reduction));
     }
     Tensor losses = call(ops::kBceWithLogitsLoss, input, target, Reduction::kNone);
+    const auto as_losses = [&](const Tensor& weight) {
+      return cast({weight, input.site()}, losses.dtype());
+    };
     if (options.pos_weight.defined()) {
       // The target's term is t log(1 + exp(-x)), which is the loss at t = 1 times t.
       const Tensor positive =
           call(ops::kBceWithLogitsLoss, input, ones_like(input), Reduction::kNone);
-      losses = add(losses, mul(mul(target, sub(options.pos_weight, 1)), positive));
+      const Tensor weight = as_losses(options.pos_weight);
+      losses = add(losses, mul(mul(target, sub(weight, 1)), positive));
     }
-    if (options.weight.defined()) losses = mul(TensorArg(losses, input.site()), options.weight);
-    const Tensor loss = reduced(losses, reduction, input.site());
-    return loss.dtype() == target->dtype() ? loss : cast({loss, input.site()}, target->dtype());
+    if (options.weight.defined())
+      losses = mul(TensorArg(losses, input.site()), as_losses(options.weight));
+    return in_dtype_of(target, input, reduced(losses, reduction, input.site()));
   });
 }
 

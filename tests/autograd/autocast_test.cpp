@@ -340,6 +340,14 @@ TEST(Autocast, IndexAddTakesTheWidestOfItsOperands) {
   EXPECT_EQ(index_add(source, 0, index, narrow).dtype(), float32);
 }
 
+TEST(Autocast, AWeightedLossOf16BitsIsFloat32) {
+  const AutocastGuard guard(DType::kBFloat16);
+  const Tensor x = ones({2}, {.dtype = bfloat16});
+  EXPECT_EQ(binary_cross_entropy_with_logits(x, x).dtype(), float32);
+  EXPECT_EQ(binary_cross_entropy_with_logits(x, x, {.pos_weight = x}).dtype(), float32);
+  EXPECT_EQ(binary_cross_entropy_with_logits(x, x, {.weight = x}).dtype(), float32);
+}
+
 // As in PyTorch: a Function that recomputes its forward has gradients of the outer dtype.
 TEST(Autocast, AGradientThatIsPassedTakesTheDtypeOfItsOutput) {
   const Tensor x = ones({2}).requires_grad_();

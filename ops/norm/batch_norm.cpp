@@ -13,6 +13,7 @@
 #include "ops/elementwise/unary.h"
 #include "ops/norm/batch_norm_op.h"
 #include "ops/norm/channel_op.h"
+#include "ops/norm/running_statistics.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/view.h"
@@ -316,24 +317,6 @@ int64_t parts_of(const TensorArg& x, BatchStats stats) {
   return parts;
 }
 
-void check_statistics(const TensorArg& x, const Tensor& running_mean, const Tensor& running_var) {
-  if (x->dim() < 2) {
-    throw InvalidArgument(str("[batch_norm] takes (N, C, ...); received ", x->meta()), x.site());
-  }
-  if (running_mean.defined() != running_var.defined()) {
-    throw InvalidArgument(
-        "[batch_norm] only one of running_mean and running_var is defined; give both or none",
-        x.site());
-  }
-  for (const Tensor* statistic : {&running_mean, &running_var}) {
-    if (statistic->defined() && !(statistic->shape() == Shape{x->size(1)})) {
-      throw InvalidArgument(str("[batch_norm] running statistics must have shape (", x->size(1),
-                                ",), one element for each channel; received ", statistic->meta()),
-                            x.site());
-    }
-  }
-}
-
 // Normalises by given statistics (C).
 Tensor normalise(const BatchNormCall& call, const Tensor& mean, const Tensor& var) {
   Tensor scale = rsqrt(add(var, call.eps));
@@ -452,7 +435,7 @@ void update_statistics(const Tensor& running_mean, const Tensor& running_var, co
 
 Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const TensorArg& running_var,
                   const BatchNormOptions& options) {
-  check_statistics(x, running_mean, running_var);
+  ops::check_statistics("batch_norm", x, running_mean, running_var);
   check_parameters(x, options);
   const BatchNormCall call{x, parameter_of(options.weight, x->dtype()),
                            parameter_of(options.bias, x->dtype()), options.eps,

@@ -5,6 +5,7 @@
 #include "ops/named_errors.h"
 #include "ops/norm/batch_norm.h"
 #include "ops/norm/norm.h"
+#include "ops/norm/running_statistics.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/statistics.h"
 #include "ops/shape/view.h"
@@ -32,13 +33,8 @@ Tensor instance_norm(const TensorArg& x, const InstanceNormOptions& options) {
 Tensor instance_norm(const TensorArg& x, const TensorArg& running_mean,
                      const TensorArg& running_var, const InstanceNormOptions& options) {
   return ops::named("instance_norm", x.site(), [&]() -> Tensor {
-    const bool has_statistics = running_mean.defined() && running_var.defined();
-    if (x->dim() < 2 || running_mean.defined() != running_var.defined()) {
-      throw InvalidArgument(str("[instance_norm] takes (N, C, ...) and both running statistics or "
-                                "none; received ",
-                                x->meta()),
-                            x.site());
-    }
+    ops::check_statistics("instance_norm", x, running_mean, running_var);
+    const bool has_statistics = running_mean.defined();
     if (!options.use_input_stats) {
       if (!has_statistics) {
         throw InvalidArgument(
@@ -50,14 +46,6 @@ Tensor instance_norm(const TensorArg& x, const TensorArg& running_mean,
                         {.weight = options.weight, .bias = options.bias, .eps = options.eps});
     }
     const int64_t channels = x->size(1);
-    for (const TensorArg* statistic : {&running_mean, &running_var}) {
-      if (has_statistics && !((*statistic)->shape() == Shape{channels})) {
-        throw InvalidArgument(
-            str("[instance_norm] running statistics must have shape (", channels,
-                ",), one element for each channel; received ", (*statistic)->meta()),
-            x.site());
-      }
-    }
     const Shape rows{x->size(0), channels, -1};
     if (x->numel() <= x->size(0) * channels && x->numel() > 0) {
       throw InvalidArgument(

@@ -26,17 +26,17 @@ Tensor seed(const Tensor& output, const Tensor& gradient, size_t i, const char* 
     return autograd::ones_for(output.meta(), site);
   }
   const TensorMeta& wanted = output.meta();
-  const bool is_cast = is_floating(wanted.dtype) && is_floating(gradient.dtype());
-  const Tensor cast_gradient = is_cast ? cast({gradient, site}, wanted.dtype) : gradient;
-  const TensorMeta& given = cast_gradient.meta();
-  if (!(given.shape == wanted.shape) || given.dtype != wanted.dtype ||
-      given.placement != wanted.placement || given.device != wanted.device) {
+  const TensorMeta& given = gradient.meta();
+  const bool takes_dtype =
+      given.dtype == wanted.dtype || (is_floating(given.dtype) && is_floating(wanted.dtype));
+  if (!(given.shape == wanted.shape) || !takes_dtype || given.placement != wanted.placement ||
+      given.device != wanted.device) {
     throw InvalidArgument(
         str("[", name, "] the gradient of output ", i, " is ", given, ", the output is ", wanted,
             "; pass one with the output's shape, dtype, placement and device"),
         user_site(site));
   }
-  return cast_gradient;
+  return cast({gradient, site}, wanted.dtype);
 }
 
 // The edge to the node that made `tensor`.

@@ -50,20 +50,26 @@ Tensor Tensor::cuda(Site site) const {
 
 namespace {
 
+// Copies the elements of `local`, which is strided and on the host, converted to `dtype`.
+void read_as(const Tensor& local, DType dtype, void* target) {
+  const MetaPtr dense = local_meta(local.shape(), dtype, DeviceType::kCpu);
+  const MetaPtr source = &local.meta();
+  ops::convert_rows(ops::make_loop_nest(*dense, {&source, 1}), dtype,
+                    static_cast<std::byte*>(target), source->dtype, local.impl().data());
+}
+
 // Throws InvalidArgument if the one element of `local`, on the host, is outside the range of the
 // integer dtype that a program reads it as.
 void check_item(const Tensor& local, DType dtype, Site site) {
   if (!is_integral(dtype) || dtype == local.dtype()) return;
-  const auto read_as = [&]<class T>(T value) {
-    const DType wide = dtype_of<T>;
-    const MetaPtr dense = local_meta(local.shape(), wide, DeviceType::kCpu);
-    const MetaPtr source = &local.meta();
-    ops::convert_rows(ops::make_loop_nest(*dense, {&source, 1}), wide,
-                      reinterpret_cast<std::byte*>(&value), local.dtype(), local.impl().data());
-    return value;
-  };
-  const Scalar number =
-      is_floating(local.dtype()) ? Scalar(read_as(0.0)) : Scalar(read_as(int64_t{0}));
+  double fraction = 0;
+  int64_t whole = 0;
+  if (is_floating(local.dtype())) {
+    read_as(local, DType::kFloat64, &fraction);
+  } else {
+    read_as(local, DType::kInt64, &whole);
+  }
+  const Scalar number = is_floating(local.dtype()) ? Scalar(fraction) : Scalar(whole);
   if (ops::holds_number(dtype, number)) return;
   throw InvalidArgument(
       str("[item] ", number, " does not fit into ", dtype, "; read it as double or int64_t"), site);
@@ -86,11 +92,7 @@ void read_values(const Tensor& tensor, DType dtype, void* target, const char* me
   if (local.device() != DeviceType::kCpu) local = to_device({local, site}, DeviceType::kCpu);
   local = strided_form(local);
   if (std::string_view(method) == "item") check_item(local, dtype, site);
-  const MetaPtr dense = local_meta(local.shape(), dtype, DeviceType::kCpu);
-  const MetaPtr source = &local.meta();
-  const ops::LoopNest route = ops::make_loop_nest(*dense, {&source, 1});
-  ops::convert_rows(route, dtype, static_cast<std::byte*>(target), source->dtype,
-                    local.impl().data());
+  read_as(local, dtype, target);
 }
 }  // namespace internal
 

@@ -75,18 +75,14 @@ Tensor call(const OpDef& op, const Operands<N>& operands, const void* attrs, Sit
 template <size_t N>
 void call_in_place(const OpDef& op, const Operands<N>& operands, const void* attrs, Site site) {
   const Tensor& x = *operands[0];
-  if (category(common_dtype(operands)) > category(x.dtype())) {
-    throw InvalidArgument(str("[", in_place_name(op), "] a ", common_dtype(operands),
-                              " result does not fit into a tensor of ", x.dtype(),
-                              "; use the form without underscore"),
-                          site);
-  }
+  const DType dtype = common_dtype(operands);
+  if (!ops::fits(dtype, x.dtype())) ops::throw_unfit(in_place_name(op), dtype, x.dtype(), site);
   ops::named_in_place(op, site, [&] {
-    if (common_dtype(operands) != x.dtype()) {
+    if (dtype != x.dtype()) {
       x.copy_({call<N>(op, operands, attrs, site), site});
       return;
     }
-    const Promoted<N> promoted(operands, x.dtype(), site);
+    const Promoted<N> promoted(operands, dtype, site);
     const bool reads_old =
         std::any_of(operands.begin(), operands.end(),
                     [&](const Tensor* operand) { return ops::reads_old_value(op, {operand}); });

@@ -298,6 +298,7 @@ struct Logit {
                                      .call = [](const TensorArg& x) { return flow::logit(x); },
                                      .sample = {.low = 0.1, .high = 0.9}};
   template <class T> FLOW_HOST_DEVICE static T apply(T x) { return std::log(x / (1 - x)); }
+  // dy / (x (1 - x)), infinite at both ends, of which -0 is one
   static auto dx_of_x(const auto& dy, const auto& x) { return div(dy, abs(mul(x, 1 - x))); }
 };
 
@@ -311,8 +312,9 @@ struct Sinc {
   // dy (pi x cos(pi x) - sin(pi x)) / (pi x^2), 0 where the divisor is
   static auto dx_of_x(const auto& dy, const auto& x) {
     const auto angle = mul(x, std::numbers::pi);
-    const auto slope = div(sub(mul(angle, cos(angle)), sin(angle)), mul(x, angle));
-    return masked_fill(mul(dy, slope), eq(mul(x, angle), 0), 0);
+    const auto divisor = mul(x, angle);
+    const auto slope = div(sub(mul(angle, cos(angle)), sin(angle)), divisor);
+    return masked_fill(mul(dy, slope), eq(divisor, 0), 0);
   }
 };
 

@@ -154,10 +154,12 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
 }
 
 void fail_captured_launch(int64_t number) {
+  const std::lock_guard lock(device_mutex());
   captured_until_failure = number;
 }
 
 bool has_captured_launch_to_fail() {
+  const std::lock_guard lock(device_mutex());
   return captured_until_failure >= 0;
 }
 

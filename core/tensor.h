@@ -59,7 +59,7 @@ class Tensor : public PointwiseMethods,
   Tensor& operator=(Tensor&&) & noexcept = default;
   // `x[0] = y`, `x.narrow(0, 1, 2) = 3`: writes into the memory that the view shows, as copy_ and
   // fill_ do. Throws InvalidArgument if nobody else can see the write because the left side is a
-  // copy: x.index({mask}) = y. (index_put_ writes there.)
+  // copy, x.index({mask}) = y (index_put_ writes there), or a part of a temporary, (x + 1)[0] = y.
   const Tensor& operator=(const TensorArg& values) &&;
   const Tensor& operator=(const ScalarArg& value) &&;
 
@@ -96,7 +96,8 @@ class Tensor : public PointwiseMethods,
   bool is_contiguous() const { return meta().is_contiguous; }
 
   // ---- values (collective over the placement's world for global tensors: item, to_vector, full)
-  // The one element. Throws InvalidArgument unless numel() is 1.
+  // The one element. Throws InvalidArgument unless numel() is 1, and if an integer type T cannot
+  // hold it.
   template <class T = double>
   T item(Site site = Site::here()) const;
   // All logical elements in row-major order, converted to T.
@@ -161,6 +162,11 @@ static_assert(sizeof(Tensor) == sizeof(Ref<TensorImpl>), "a base of Tensor is no
 template <class Family>
 const Tensor& MethodFamily<Family>::self() const {
   return static_cast<const Tensor&>(static_cast<const Family&>(*this));
+}
+
+template <class Family>
+Tensor& MethodFamily<Family>::temporary_self() {
+  return static_cast<Tensor&>(static_cast<Family&>(*this));
 }
 
 // Elements and their positions: the result of max over a dim, sort, topk, pooling with indices.

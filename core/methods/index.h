@@ -40,7 +40,9 @@ struct MultinomialOptions {
 class IndexMethods : public MethodFamily<IndexMethods> {
  public:
   // ---- elements by position
-  Tensor operator[](const IndexArg& index) const;
+  Tensor operator[](const IndexArg& index) const&;
+  // Of a temporary: releases it, so that a write into a view that nobody else sees is refused.
+  Tensor operator[](const IndexArg& index) &&;
   Tensor index(const IndexList& indices) const;
   Tensor index_select(int64_t dim, const TensorArg& index) const;
   Tensor masked_select(const TensorArg& mask) const;

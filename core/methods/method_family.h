@@ -12,6 +12,8 @@ class MethodFamily {
  protected:
   // The tensor that the method was called on.
   const Tensor& self() const;
+  // A temporary, which may be moved from.
+  Tensor& temporary_self();
 };
 
 }  // namespace flow

@@ -1,5 +1,9 @@
 #include "ops/creation/copy.h"
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "core/context.h"
 #include "core/device/device_memory.h"
 #include "core/dispatch.h"
@@ -85,6 +89,42 @@ void grad_fill(GradContext& ctx) {
   if (ctx.dy().defined()) ctx.set(0, zeros_like(ctx.dy()));
 }
 
+// Whether somebody keeps a tensor that shows the memory of a temporary. A view keeps its base
+// alive, and so does the link of a view that has memory of its own.
+bool is_seen(const TensorImpl& temporary) {
+  struct Handles {
+    const TensorImpl* tensor;
+    uint32_t count;  // the handles that the temporary, its bases and their links have
+  };
+
+  std::vector<Handles> kept{{&temporary, 1}};
+  const auto add_handle = [&](const TensorImpl* base) {
+    const auto at = std::ranges::find(kept, base, &Handles::tensor);
+    if (at != kept.end()) {
+      ++at->count;
+    } else {
+      kept.push_back({base, 1});
+    }
+  };
+  const auto sharing = [&](const TensorImpl& tensor, size_t end) {
+    return std::ranges::count_if(std::span(kept).first(end), [&](const Handles& other) {
+      return other.tensor->storage == tensor.storage && other.tensor->trace == tensor.trace;
+    });
+  };
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const TensorImpl& tensor = *kept[i].tensor;
+    if (tensor.autograd && tensor.autograd->base != nullptr) add_handle(tensor.autograd->base);
+    const ViewLink* const link = sharing(tensor, i) == 0 ? find_view_link(tensor) : nullptr;
+    if (link != nullptr) add_handle(&link->base.impl());
+  }
+  return std::ranges::any_of(kept, [&](const Handles& handles) {
+    const TensorImpl& tensor = *handles.tensor;
+    const int64_t owners = tensor.storage ? tensor.storage->use_count() : tensor.trace.use_count();
+    return tensor.use_count() > handles.count || owners == 0 ||
+           owners > sharing(tensor, kept.size());
+  });
+}
+
 }  // namespace
 
 const OpDef kClone = {
@@ -162,16 +202,11 @@ const Tensor& InPlaceMethods::copy_(const TensorArg& source) const {
 }
 
 void ops::check_is_seen(const char* op, const Tensor& target, Site site) {
-  const TensorImpl& impl = target.impl();
-  // A view keeps its base alive.
-  const TensorImpl* base = impl.autograd ? impl.autograd->base : nullptr;
-  const uint32_t num_own = base != nullptr && base->use_count() == 1 ? 2 : 1;
-  const bool is_alone = impl.storage ? impl.storage->use_count() == num_own
-                                     : impl.trace != nullptr && impl.trace->view_link == nullptr;
-  if (impl.use_count() > 1 || !is_alone || find_view_link(impl) != nullptr) return;
-  throw InvalidArgument(str("[", op, "] the left side, ", *impl.meta,
-                            ", is a new tensor that nobody keeps, so the values would be lost; "
-                            "write to a view such as x[0], or use index_put_ or masked_fill_"),
+  if (is_seen(target.impl())) return;
+  throw InvalidArgument(str("[", op, "] the left side, ", target.meta(),
+                            ", is a new tensor or a view of one, which nobody keeps, so the values "
+                            "would be lost; write to a view of a variable such as x[0], or use "
+                            "index_put_ or masked_fill_"),
                         site);
 }
 

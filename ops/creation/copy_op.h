@@ -30,7 +30,7 @@ extern const OpDef kCopy;
 extern const OpDef kFill;
 
 // Throws InvalidArgument unless the memory of a temporary handle, which `op` is to change, is also
-// another tensor's.
+// that of a tensor that somebody keeps.
 void check_is_seen(const char* op, const Tensor& target, Site site);
 
 }  // namespace flow::ops

@@ -508,8 +508,13 @@ Tensor index(const TensorArg& x, const IndexList& indices) {
   return ops::index_by(x, indices.indices(), x.site());
 }
 
-Tensor IndexMethods::operator[](const IndexArg& index) const {
+Tensor IndexMethods::operator[](const IndexArg& index) const& {
   return ops::index_by(self(), {&index, 1}, index.site);
+}
+
+Tensor IndexMethods::operator[](const IndexArg& index) && {
+  const Tensor temporary = std::move(temporary_self());
+  return ops::index_by(temporary, {&index, 1}, index.site);
 }
 
 Tensor IndexMethods::index(const IndexList& indices) const {

@@ -273,6 +273,41 @@ TEST(ViewWritesRefused, WhatCannotBeWrittenSaysWhy) {
   });
 }
 
+// Eagerly and in a graph, with and without memory of its own for the view.
+TEST(ViewWritesRefused, NobodyKeepsTheTemporaryOfWhichItIsAPart) {
+  struct Writes : nn::Graph<Writes> {
+    Tensor build(const Tensor& x) {
+      const auto expect_lost = [](const auto& write) {
+        EXPECT_NE(complaint<InvalidArgument>(write).find("would be lost"), std::string::npos);
+      };
+      expect_lost([&] { (x * 2.0)[0] = 3; });
+      expect_lost([&] { (x * 2.0)[0] += 3; });
+      expect_lost([&] { (x * 2.0)[0][1] = x[0][0]; });
+      const Tensor y = x * 2.0;
+      y[0][1] = 3;
+      y.unsqueeze(0)[0][1] = 4;
+      return y;
+    }
+  };
+
+  const auto expect_writes = [](const Tensor& x) {
+    Tensor expected = matrix() * 2.0;
+    expected[0][1] = 3;
+    expected[1] = 4;
+    Writes writes;
+    EXPECT_EQ(writes.build(x).to_vector<double>(), expected.to_vector<double>());
+    EXPECT_EQ(writes(x).to_vector<double>(), expected.to_vector<double>());
+  };
+  expect_writes(matrix());
+  expect_writes(matrix().requires_grad_());
+  for (const LayoutCase& layout : layouts()) {
+    run_ranks(layout.ranks, [&] {
+      expect_writes(placed(matrix(), &layout, false));
+      expect_writes(placed(matrix(), &layout, false).requires_grad_());
+    });
+  }
+}
+
 // As for a local view: the gradient needs the row that the write has changed.
 TEST(ViewWritesRefused, AWriteChangesAViewThatAGradientNeeds) {
   const auto message = [](const TensorOptions& options) -> std::string {

@@ -128,7 +128,31 @@ TEST(InPlace, OperatorsRefuseATemporaryThatNobodySees) {
   EXPECT_THROW(x* 2 -= x, InvalidArgument);
   EXPECT_THROW(x.clone() *= x, InvalidArgument);
   EXPECT_THROW(x.clone() /= 2, InvalidArgument);
+  EXPECT_THROW((x + 1)[0] = 3, InvalidArgument);
+  EXPECT_THROW((x + 1)[0] += 3, InvalidArgument);
+  const Tensor h = (x.clone().requires_grad_() * 2).unsqueeze(0);
+  EXPECT_THROW((h + 1)[0] = 3, InvalidArgument);
+  EXPECT_THROW((h + 1)[0][1] = 3, InvalidArgument);
+  EXPECT_EQ(h.flatten().to_vector<double>(), std::vector<double>(3, 2));
   EXPECT_EQ(x.to_vector<double>(), std::vector<double>(3, 1));
+}
+
+TEST(InPlace, TemporaryHandlesShowTheMemoryOfVariables) {
+  const Tensor x = zeros({2, 2});
+  const auto self = [&] { return x; };
+  self()[0] = 1;
+  x.transpose(0, 1)[1] += 2;
+  x.detach()[1][0] = 5;
+  x.view({4})[3] *= 2;
+  EXPECT_EQ(x.to_vector<double>(), (std::vector<double>{1, 3, 5, 4}));
+  const Tensor leaf = ones({2}).requires_grad_();
+  const Tensor h = leaf * 2;
+  const auto recorded = [&] { return h; };
+  recorded()[0] = 3;
+  h.unsqueeze(0)[0][1] = leaf[0] * 5;
+  EXPECT_EQ(h.to_vector<double>(), (std::vector<double>{3, 5}));
+  h.sum().backward();
+  EXPECT_EQ(leaf.grad().to_vector<double>(), (std::vector<double>{5, 0}));
 }
 
 }  // namespace

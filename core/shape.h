@@ -127,6 +127,9 @@ class Ints {
   Ints(std::vector<int64_t> values)  // NOLINT(google-explicit-constructor)
       : values_(std::move(values)) {}
 
+  Ints(const Shape& shape)  // NOLINT(google-explicit-constructor): a shape is a list of integers
+      : values_(shape.begin(), shape.end()) {}
+
   bool empty() const { return values_.empty(); }
 
   int64_t size() const { return static_cast<int64_t>(values_.size()); }

@@ -12,14 +12,14 @@ namespace flow::nn {
 
 using internal::text_of;
 
-LayerNorm::LayerNorm(const Shape& normalized_shape, LayerNormOptions options, Site site)
-    : normalized_shape_(normalized_shape), eps_(options.eps) {
+LayerNorm::LayerNorm(const Ints& normalized_shape, LayerNormOptions options, Site site)
+    : normalized_shape_(normalized_shape.values()), eps_(options.eps) {
   const SiteScope scope(site);
-  internal::check_sizes("LayerNorm", "normalized_shape", normalized_shape, site);
+  internal::check_sizes("LayerNorm", "normalized_shape", normalized_shape_, site);
   const bool affine = options.elementwise_affine;
-  weight = register_parameter("weight", affine ? ones(normalized_shape) : Tensor());
-  bias = register_parameter("bias", affine && options.bias ? zeros(normalized_shape) : Tensor());
-  set_extra_repr(str(text_of(normalized_shape), ", eps=", text_of(eps_),
+  weight = register_parameter("weight", affine ? ones(normalized_shape_) : Tensor());
+  bias = register_parameter("bias", affine && options.bias ? zeros(normalized_shape_) : Tensor());
+  set_extra_repr(str(text_of(normalized_shape_), ", eps=", text_of(eps_),
                      ", elementwise_affine=", text_of(affine), ", bias=", text_of(bias.defined())));
 }
 
@@ -27,13 +27,13 @@ Tensor LayerNorm::forward(const Tensor& x) {
   return layer_norm(x, normalized_shape_, {.weight = weight, .bias = bias, .eps = eps_});
 }
 
-RMSNorm::RMSNorm(const Shape& normalized_shape, RMSNormOptions options, Site site)
-    : normalized_shape_(normalized_shape), eps_(options.eps) {
+RMSNorm::RMSNorm(const Ints& normalized_shape, RMSNormOptions options, Site site)
+    : normalized_shape_(normalized_shape.values()), eps_(options.eps) {
   const SiteScope scope(site);
-  internal::check_sizes("RMSNorm", "normalized_shape", normalized_shape, site);
+  internal::check_sizes("RMSNorm", "normalized_shape", normalized_shape_, site);
   weight =
-      register_parameter("weight", options.elementwise_affine ? ones(normalized_shape) : Tensor());
-  set_extra_repr(str(text_of(normalized_shape), ", eps=", text_of(eps_),
+      register_parameter("weight", options.elementwise_affine ? ones(normalized_shape_) : Tensor());
+  set_extra_repr(str(text_of(normalized_shape_), ", eps=", text_of(eps_),
                      ", elementwise_affine=", text_of(options.elementwise_affine)));
 }
 

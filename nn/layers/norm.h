@@ -1,6 +1,8 @@
 // Layer, RMS, group and instance normalisation. Weights are initialised to 1, biases to 0.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
 
 #include "nn/layers/feature_norm.h"
@@ -18,10 +20,11 @@ struct LayerNormOptions {
 // weight, bias: normalized_shape.
 class LayerNorm : public Module<LayerNorm> {
  public:
-  explicit LayerNorm(int64_t features, LayerNormOptions options = {}, Site site = Site::here())
-      : LayerNorm(Shape{features}, options, site) {}
+  explicit LayerNorm(std::initializer_list<int64_t> normalized_shape, LayerNormOptions options = {},
+                     Site site = Site::here())
+      : LayerNorm(Ints(normalized_shape), options, site) {}
 
-  explicit LayerNorm(const Shape& normalized_shape, LayerNormOptions options = {},
+  explicit LayerNorm(const Ints& normalized_shape, LayerNormOptions options = {},
                      Site site = Site::here());
   // x: (…, normalized_shape) → the same shape.
   Tensor forward(const Tensor& x);
@@ -42,10 +45,11 @@ struct RMSNormOptions {
 // 2019).
 class RMSNorm : public Module<RMSNorm> {
  public:
-  explicit RMSNorm(int64_t features, RMSNormOptions options = {}, Site site = Site::here())
-      : RMSNorm(Shape{features}, options, site) {}
+  explicit RMSNorm(std::initializer_list<int64_t> normalized_shape, RMSNormOptions options = {},
+                   Site site = Site::here())
+      : RMSNorm(Ints(normalized_shape), options, site) {}
 
-  explicit RMSNorm(const Shape& normalized_shape, RMSNormOptions options = {},
+  explicit RMSNorm(const Ints& normalized_shape, RMSNormOptions options = {},
                    Site site = Site::here());
   Tensor forward(const Tensor& x);
 

@@ -45,6 +45,12 @@ if(FLOW_SANITIZE)
   target_link_options(flow_build_flags INTERFACE -fsanitize=${FLOW_SANITIZE})
 endif()
 
+# flow_test_flags: linked after flow_build_flags by tests, which spend their time in the library. -Og
+# compiles them in 0.6 of the time of -O2.
+add_library(flow_test_flags INTERFACE)
+target_compile_options(flow_test_flags
+                       INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-Og>)
+
 # flow_kernel_flags: linked after flow_build_flags by files that hold kernels.
 add_library(flow_kernel_flags INTERFACE)
 target_compile_options(

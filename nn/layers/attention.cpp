@@ -143,8 +143,8 @@ Tensor MultiheadAttention::heads(const Tensor& x) const {
 
 AttentionResult MultiheadAttention::forward(const Tensor& query, const Tensor& key,
                                             const Tensor& value, const AttentionCallOptions& call) {
+  const int64_t n = options_.batch_first ? 0 : 1;  // the dim of the batch
   if (query.dim() == 2 && key.dim() == 2 && value.dim() == 2) {
-    const int64_t n = options_.batch_first ? 0 : 1;
     AttentionCallOptions batched = call;
     if (call.key_padding_mask.defined()) {
       batched.key_padding_mask = call.key_padding_mask.unsqueeze(0);
@@ -160,6 +160,13 @@ AttentionResult MultiheadAttention::forward(const Tensor& query, const Tensor& k
         str("[MultiheadAttention] query, key and value must all have three dims (a batch of "
             "sequences) or two (one sequence); received ",
             query.meta(), ", ", key.meta(), ", ", value.meta(), "; reshape them"));
+  }
+  if (key.size(n) != query.size(n) || value.size(n) != query.size(n) ||
+      value.size(1 - n) != key.size(1 - n)) {
+    throw InvalidArgument(
+        str("[MultiheadAttention] query, key and value must have one batch size, dim ", n,
+            ", and key and value one length, dim ", 1 - n, "; received ", query.meta(), ", ",
+            key.meta(), ", ", value.meta()));
   }
   Projected p = project(query, key, value);
   if (!options_.batch_first) {

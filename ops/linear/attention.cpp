@@ -299,6 +299,19 @@ Tensor sees_a_key(const Tensor& mask) {
   return ne(amax(mask, -1, {.keepdim = true}), -INFINITY);
 }
 
+// Broadcasting would compare one query with the rows of several.
+void check_mask_sizes(const Tensor& mask, const TensorArg& query, const Tensor& key) {
+  const int64_t dims = mask.defined() ? mask.dim() : 0;
+  const auto fits = [&](int64_t dim, int64_t size) {
+    return dims < -dim || mask.size(dim) == 1 || mask.size(dim) == size;
+  };
+  if (fits(-2, query->size(-2)) && fits(-1, key.size(-2))) return;
+  throw InvalidArgument(
+      str("[scaled_dot_product_attention] attn_mask must be (..., ", query->size(-2), ", ",
+          key.size(-2), "), queries by keys; received ", mask.meta()),
+      query.site());
+}
+
 // Computes the scores as a tensor, for masks and dropout. Queries that see no key are not masked,
 // because softmax and its gradient would be NaN for them; their results are set to zero at the end.
 Tensor explicit_attention(const TensorArg& query, const Tensor& key, const Tensor& value,
@@ -348,6 +361,7 @@ Tensor scaled_dot_product_attention(const TensorArg& query, const TensorArg& key
               "(added); received ", options.attn_mask.meta(), "; cast it"),
           query.site());
     }
+    check_mask_sizes(options.attn_mask, query, key);
     if (options.enable_gqa) {
       if (query->dim() < 3) {
         throw InvalidArgument(str("[", kName, "] enable_gqa takes (..., heads, rows, width); ",

@@ -1,5 +1,6 @@
 #include "ops/linear/recurrent.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
@@ -32,7 +33,12 @@ void check_rows(const char* op, const TensorArg& x, const Tensor& hidden, int64_
   const bool has_dims = x->dim() > 0 && hidden.dim() > 0;
   if (has_dims && is_matrix(parameters.weight_ih, x->size(-1)) &&
       is_matrix(parameters.weight_hh, hidden.size(-1))) {
-    return;
+    const Shape &in = x->shape(), &state = hidden.shape();
+    if (std::equal(in.begin(), in.end() - 1, state.begin(), state.end() - 1)) return;
+    throw InvalidArgument(
+        str("[", op, "] x and the state must have the same sizes in all dims but ",
+            "the last; received ", x->meta(), " and ", hidden.meta()),
+        x.site());
   }
   throw InvalidArgument(
       str("[", op, "] weights must be (", gates, " H, I) and (", gates, " H, H); received ",

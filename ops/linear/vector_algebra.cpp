@@ -309,7 +309,14 @@ Tensor areas(const TensorArg& y, int64_t d, const TrapezoidOptions& options) {
   const Tensor pairs =
       add({narrow({own, site}, d, 1, n - 1), site}, narrow({own, site}, d, 0, n - 1));
   if (!options.x.defined()) return mul({pairs, site}, options.dx / 2);
-  Tensor widths = diff({options.x, site}, {.dim = options.x.dim() == 1 ? 0 : options.dim});
+  const int64_t along = options.x.dim() == 1 ? 0 : options.dim;
+  if (options.x.dim() == 0 || options.x.size(along) != n) {
+    throw InvalidArgument(
+        str("[trapezoid] x needs one position for each of the ", n, " values along dim ",
+            options.dim, "; received ", options.x.meta(), " for ", y->meta()),
+        site);
+  }
+  Tensor widths = diff({options.x, site}, {.dim = along});
   if (options.x.dim() == 1) {
     Shape shape(std::vector<int64_t>(static_cast<size_t>(y->dim()), 1));
     shape[d] = widths.numel();

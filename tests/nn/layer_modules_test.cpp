@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 
 namespace flow::nn {
 namespace {
@@ -92,6 +93,19 @@ TEST(MultiheadAttentionLayer, RefusesMasksOfOtherShapesAndIntegers) {
   EXPECT_THROW(mask({3, 5}, int64), InvalidArgument);
   EXPECT_TRUE(allclose(padding({2, 5}, bool_), call({})));
   EXPECT_TRUE(allclose(mask({4, 3, 5}, float32), mask({3, 5}, bool_)));
+}
+
+TEST(MultiheadAttentionLayer, RefusesKeysAndValuesOfOtherBatchesAndLengths) {
+  MultiheadAttention attention(4, 2, {.batch_first = true});
+  const Tensor q = randn({3, 2, 4}), k = randn({3, 5, 4});
+  const auto message = [&](const Tensor& key, const Tensor& value) {
+    return message_of([&] { attention(q, key, value); });
+  };
+
+  EXPECT_NE(message(k, randn({1, 5, 4})).find("one batch size"), std::string::npos);
+  EXPECT_NE(message(randn({1, 5, 4}), randn({1, 5, 4})).find("one batch size"), std::string::npos);
+  EXPECT_NE(message(k, randn({3, 1, 4})).find("one length"), std::string::npos);
+  EXPECT_EQ(attention(q, k, k).output.shape(), q.shape());
 }
 
 TEST(NormLayers, LearnTheWeightAloneWithoutBias) {

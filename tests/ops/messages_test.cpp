@@ -1,5 +1,6 @@
 // Errors name the function that was called, even if it is composed of others, and the line that
 // called it.
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -502,6 +503,32 @@ std::vector<BadCall> layers() {
       {"randn_like", [] { randn_like(integers({2})); }},
       {"rand_like", [] { rand_like(integers({2})); }},
       {"randint_like", [] { randint_like(m23(), 0); }},
+      {"lstm_cell",
+       [] {
+         lstm_cell(m23(), {ones({1, 1}), ones({1, 1})}, ones({4, 3}), ones({4, 1}));
+       }},
+      {"rnn_tanh_cell",
+       [] {
+         rnn_tanh_cell(m23(), ones({1, 1}), ones({1, 3}), ones({1, 1}));
+       }},
+      {"rnn_relu_cell",
+       [] {
+         rnn_relu_cell(ones({3}), ones({2, 1}), ones({1, 3}), ones({1, 1}));
+       }},
+      {"scaled_dot_product_attention",
+       [] {
+         scaled_dot_product_attention(ones({1, 3}), m23(), m23(), {.attn_mask = ones({4, 2})});
+       }},
+  };
+}
+
+std::vector<BadCall> numbers() {
+  return {
+      {"trapezoid", [] { trapezoid(m23(), {.x = ones({5})}); }},
+      {"cumulative_trapezoid",
+       [] {
+         cumulative_trapezoid(m23(), {.x = ones({2, 2})});
+       }},
   };
 }
 
@@ -554,6 +581,10 @@ TEST(Messages, NameTheFunctionOfWindows) {
 
 TEST(Messages, NameTheFunctionOfALayer) {
   expect_named(layers());
+}
+
+TEST(Messages, NameTheFunctionWhoseNumbersDoNotFit) {
+  expect_named(numbers());
 }
 
 TEST(Messages, ADtypeIsNoDevice) {

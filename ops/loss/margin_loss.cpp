@@ -106,7 +106,7 @@ Tensor soft_margin_loss(const TensorArg& input, const TensorArg& target,
     const Tensor x = loss_operand(input);
     const Tensor agreement = mul({x, site}, target);
     const Tensor loss = reduced(neg({logsigmoid({agreement, site}), site}), reduction, site);
-    return x.dtype() == agreement.dtype() ? loss : cast({loss, site}, x.dtype());
+    return is_floating(x.dtype()) ? loss.to(x.dtype()) : loss;
   });
 }
 
@@ -125,6 +125,11 @@ Tensor multi_margin_loss(const TensorArg& input, const TensorArg& target,
     }
     Tensor x = loss_operand(input);
     if (!is_batch) x = reshape({x, site}, {1, x.numel()});
+    if (options.weight.defined() && options.weight.shape() != Shape{x.size(1)}) {
+      throw InvalidArgument(str("[multi_margin_loss] weight must have one element for each of the ",
+                                x.size(1), " classes; received ", options.weight.meta()),
+                            site);
+    }
     const Tensor classes = reshape(target, {-1});
     const Tensor place = unsqueeze({classes, site}, 1);
     const Tensor own = gather({x, site}, 1, {place, site});

@@ -227,6 +227,8 @@ std::vector<BadCall> losses() {
       {"cross_entropy", [] { cross_entropy(m23(), wrong()); }},
       {"cross_entropy", [] { cross_entropy(m23(), integers({2}) * 9); }},
       {"nll_loss", [] { nll_loss(m23(), integers({2}) * 9); }},
+      {"soft_margin_loss", [] { soft_margin_loss(integers({2}), integers({2})); }},
+      {"multi_margin_loss", [] { multi_margin_loss(m23(), integers({2}), {.weight = ones({2})}); }},
   };
 }
 

@@ -525,6 +525,11 @@ Tensor conv_transpose_of(const char* name, int64_t num_dims, const TensorArg& x,
     Shape per_channel = Shape::filled(num_dims + 1, 1);
     per_channel[0] = bias.numel();
     const Tensor added = autocast({bias, x.site()}, kConvBackwardInput.autocast);
+    if (added.dtype() != y.dtype()) {
+      throw InvalidArgument(str("[", name, "] operands have different dtypes; cast one of them; ",
+                                "received ", x->meta(), ", ", weight->meta(), ", ", bias.meta()),
+                            x.site());
+    }
     y = add({y, x.site()}, {reshape(added, per_channel), x.site()});
   }
   return is_single ? y.squeeze(0, x.site()) : y;

@@ -71,7 +71,7 @@ Shape pooled_shape(const OpContext& ctx, const Shape& x) {
               " is more than half of the window, which covers ", dim.reach(),
               " elements; pad less");
     size[i] = count_pooled(dim, attrs.ceil_mode);
-    ctx.check(size[i] > 0, "the window does not fit: it covers ", dim.reach(),
+    ctx.check(dim.in > 0 && size[i] > 0, "the window does not fit: it covers ", dim.reach(),
               " elements, but the dim has ", dim.in, " and padding ", dim.padding,
               " on both sides; use a smaller window");
   }

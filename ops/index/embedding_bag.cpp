@@ -40,6 +40,12 @@ void check(const TensorArg& indices, const EmbeddingBagOptions& options) {
                               "vector of offsets; received ", indices->meta()),
                           site);
   }
+  if (options.offsets.defined() && options.offsets.dtype() != DType::kInt64 &&
+      options.offsets.dtype() != DType::kInt32) {
+    throw InvalidArgument(str("[embedding_bag] offsets must be int64 or int32; received ",
+                              options.offsets.meta(), "; cast them"),
+                          site);
+  }
   if (!options.per_sample_weights.defined()) return;
   if (options.mode != "sum" || options.per_sample_weights.shape() != indices->shape()) {
     throw InvalidArgument(

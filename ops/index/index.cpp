@@ -13,6 +13,7 @@
 #include "ops/elementwise/where.h"
 #include "ops/index/index_op.h"
 #include "ops/named_errors.h"
+#include "ops/promotion.h"
 #include "ops/reduce/extrema.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/statistics.h"
@@ -470,6 +471,11 @@ void put(const Tensor& x, const IndexList& list, const Tensor& values, bool accu
     Shape shape = indexed_shape(parsed.view.shape(), parsed.dims, {});
     for (int64_t i = 0; i < picked.size(); ++i)
       shape.insert(parsed.position + i, picked[i]);
+    if (!fits(values.dtype(), x.dtype())) {
+      throw InvalidArgument(str("[index_put] values of ", values.dtype(),
+                                " do not fit into a tensor of ", x.dtype(), "; cast them"),
+                            site);
+    }
     Tensor fitting = cast({values, site}, x.dtype());
     if (fitting.shape() != shape) fitting = expand({fitting, site}, shape);
     fitting =

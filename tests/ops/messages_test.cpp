@@ -356,6 +356,8 @@ std::vector<BadCall> indices() {
       {"sort", [] { sort(m23(), {.dim = 5}); }},
       {"cumsum", [] { cumsum(m23(), 5); }},
       {"cumprod", [] { cumprod(m23(), 5); }},
+      {"index_put", [] { index_put(integers({2}), {IndexArg(integers({1}))}, ones({1})); }},
+      {"embedding_bag", [] { embedding_bag(integers({3}), m23(), {.offsets = zeros({1})}); }},
   };
 }
 
@@ -439,6 +441,18 @@ std::vector<BadCall> windows() {
       {"interpolate",
        [] {
          interpolate(integers({1, 1, 4}), {.size = 3, .mode = "linear"});
+       }},
+      {"max_pool2d",
+       [] {
+         max_pool2d(ones({1, 1, 3, 0}), 2, {.padding = 1});
+       }},
+      {"avg_pool2d",
+       [] {
+         avg_pool2d(ones({1, 1, 0, 3}), 2, {.padding = 1});
+       }},
+      {"conv_transpose2d",
+       [=] {
+         conv_transpose2d(images, ones({2, 1, 2, 2}), ones({1}, {.dtype = float64}));
        }},
   };
 }

@@ -437,6 +437,11 @@ Tensor batch_norm(const TensorArg& x, const TensorArg& running_mean, const Tenso
                   const BatchNormOptions& options) {
   ops::check_statistics("batch_norm", x, running_mean, running_var);
   check_parameters(x, options);
+  if (!(options.eps >= 0)) {
+    throw InvalidArgument(
+        str("[batch_norm] eps must be at least 0; received ", options.eps, " for ", x->meta()),
+        x.site());
+  }
   const BatchNormCall call{x, parameter_of(options.weight, x->dtype()),
                            parameter_of(options.bias, x->dtype()), options.eps,
                            options.training ? parts_of(x, options.stats) : 1};

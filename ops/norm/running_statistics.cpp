@@ -6,8 +6,9 @@ namespace flow::ops {
 
 void check_statistics(const char* op, const TensorArg& x, const Tensor& running_mean,
                       const Tensor& running_var) {
-  if (x->dim() < 2) {
-    throw InvalidArgument(str("[", op, "] takes (N, C, ...); received ", x->meta()), x.site());
+  if (x->dim() < 2 || !is_floating(x->dtype())) {
+    throw InvalidArgument(
+        str("[", op, "] takes (N, C, ...) of a floating dtype; received ", x->meta()), x.site());
   }
   if (running_mean.defined() != running_var.defined()) {
     throw InvalidArgument(
@@ -15,9 +16,11 @@ void check_statistics(const char* op, const TensorArg& x, const Tensor& running_
         x.site());
   }
   for (const Tensor* statistic : {&running_mean, &running_var}) {
-    if (statistic->defined() && !(statistic->shape() == Shape{x->size(1)})) {
+    if (!statistic->defined()) continue;
+    if (!(statistic->shape() == Shape{x->size(1)}) || !is_floating(statistic->dtype())) {
       throw InvalidArgument(str("[", op, "] running statistics must have shape (", x->size(1),
-                                ",), one element for each channel; received ", statistic->meta()),
+                                ",), one element for each channel, and a floating dtype; received ",
+                                statistic->meta()),
                             x.site());
     }
   }

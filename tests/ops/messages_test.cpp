@@ -535,6 +535,16 @@ std::vector<BadCall> layers() {
        [] {
          scaled_dot_product_attention(ones({1, 3}), m23(), m23(), {.attn_mask = ones({4, 2})});
        }},
+      {"batch_norm", [] { batch_norm(m23(), ones({3}), ones({3}), {.eps = -1}); }},
+      {"batch_norm", [] { batch_norm(m23(), integers({3}), ones({3})); }},
+      {"batch_norm",
+       [] {
+         batch_norm(integers({2, 3}), ones({3}), ones({3}));
+       }},
+      {"instance_norm",
+       [] {
+         instance_norm(ones({2, 3, 4}), ones({3}), integers({3}));
+       }},
   };
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
+#include <type_traits>
 
 #include "core/context.h"
 #include "core/device/cuda.h"
@@ -222,6 +224,17 @@ void fill_local(const TensorMeta& meta, std::byte* target, DType dtype, const st
   }
 }
 
+// Throws InvalidArgument if an element of the integer dtype `target` cannot hold one of the values.
+void check_values(const void* values, DType dtype, size_t count, DType target, Site site) {
+  if (!is_integral(target) || dtype == target) return;
+  dispatch_all(dtype, [&]<class T>() {
+    using Floating = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    using Number = std::conditional_t<std::is_integral_v<T>, int64_t, Floating>;
+    for (const T value : std::span(static_cast<const T*>(values), count))
+      ops::check_fill_value(target, static_cast<Number>(value), "tensor", site);
+  });
+}
+
 }  // namespace
 
 namespace internal {
@@ -239,6 +252,7 @@ Tensor tensor_from(const void* values, DType dtype, size_t count, const Shape& s
                               ", which has ", meta->numel, " elements; give one value per element"),
                           site);
   }
+  check_values(values, dtype, count, layout.dtype, site);
   Ref<Storage> storage = Storage::allocate(context.allocator(), meta->local_bytes());
   if (ops::holds_values(*meta, context.rank())) {
     fill_local(*meta, storage->data(), dtype, static_cast<const std::byte*>(values));
@@ -336,9 +350,10 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
     const double from = start.to<double>();
     const double to = end.to<double>();
     const double by = step.to<double>();
-    if (!(by != 0 && std::isfinite(from) && std::isfinite(to) && (to - from) / by >= 0)) {
+    const bool are_finite = std::isfinite(from) && std::isfinite(to) && std::isfinite(by);
+    if (!(by != 0 && are_finite && (to - from) / by >= 0)) {
       throw InvalidArgument(str("[arange] step ", step, " does not lead from ", start, " to ", end,
-                                "; give finite bounds and a step of the right sign"),
+                                "; give finite bounds and a finite step of the right sign"),
                             site);
     }
     const bool is_integer = !start.is_floating() && !end.is_floating() && !step.is_floating();
@@ -352,6 +367,9 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
     }
     const LayoutAttrs layout =
         ops::resolve_layout({count}, is_integer ? int64 : default_dtype(), options, "arange");
+    if (layout.dtype == DType::kBool) {
+      throw InvalidArgument("[arange] is not defined for bool; take an integer dtype", site);
+    }
     const ops::ArangeAttrs attrs{layout, start, step};
     return ops::with_grad(dispatch(ops::kArange, {}, attrs, site), options, "arange");
   });

@@ -216,6 +216,19 @@ Tensor normal(double mean, const TensorArg& std) {
   });
 }
 
+namespace {
+
+// Throws InvalidArgument if `dtype` does not hold a number that may be drawn: bool holds 0 and 1,
+// and -1 is not drawn as the 255 that it stands for when it fills a tensor of uint8.
+void check_held(DType dtype, int64_t number, const char* op, Site site) {
+  ops::check_fill_value(dtype, number, op, site);
+  if (dtype == DType::kBool ? number == 0 || number == 1 : ops::holds_number(dtype, number)) return;
+  throw InvalidArgument(
+      str("[", op, "] ", number, " does not fit into ", dtype, "; take another dtype"), site);
+}
+
+}  // namespace
+
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options,
                Site site) {
   return ops::located(site, [&]() -> Tensor {
@@ -223,8 +236,8 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOption
       throw InvalidArgument(str("[randint] needs low < high; got ", low, " and ", high), site);
     }
     const LayoutAttrs layout = resolve_random(shape, DType::kInt64, options, false, "randint");
-    ops::check_fill_value(layout.dtype, low, "randint", site);
-    ops::check_fill_value(layout.dtype, high - 1, "randint", site);
+    check_held(layout.dtype, low, "randint", site);
+    check_held(layout.dtype, high - 1, "randint", site);
     return ops::with_grad(dispatch(ops::kRandint, {}, ops::RandintAttrs{layout, low, high}, site),
                           options, "randint");
   });
@@ -238,7 +251,7 @@ Tensor randperm(int64_t n, const TensorOptions& options, Site site) {
   return ops::located(site, [&]() -> Tensor {
     if (n < 0) throw InvalidArgument(str("[randperm] n must not be negative; got ", n), site);
     const LayoutAttrs layout = resolve_random({n}, DType::kInt64, options, false, "randperm");
-    if (n > 0) ops::check_fill_value(layout.dtype, n - 1, "randperm", site);
+    if (n > 0) check_held(layout.dtype, n - 1, "randperm", site);
     return dispatch(ops::kRandperm, {}, layout, site);
   });
 }
@@ -304,8 +317,12 @@ Tensor binomial(const TensorArg& count, const TensorArg& prob) {
 }
 
 const Tensor& InPlaceMethods::uniform_(double from, double to, Site site) const {
-  if (!(from <= to)) {
-    throw InvalidArgument(str("[uniform_] needs from <= to; got ", from, " and ", to), site);
+  const double widest = self().dtype() == DType::kFloat64 ? std::numeric_limits<double>::max()
+                                                          : std::numeric_limits<float>::max();
+  if (!(from <= to && to - from <= widest)) {
+    throw InvalidArgument(str("[uniform_] needs from <= to, not further apart than ", widest,
+                              "; got ", from, " and ", to),
+                          site);
   }
   const ops::DrawInPlaceAttrs attrs{from, to};
   ops::named_in_place(ops::kUniformFill, site,

@@ -555,6 +555,21 @@ std::vector<BadCall> numbers() {
        [] {
          cumulative_trapezoid(m23(), {.x = ones({2, 2})});
        }},
+      {"arange", [] { arange(1.0, 2.0, -INFINITY); }},
+      {"arange", [] { arange(3, {.dtype = bool_}); }},
+      {"tensor",
+       [] {
+         tensor({1, 300}, {.dtype = uint8});
+       }},
+      {"tensor",
+       [] {
+         tensor(std::vector<double>{1, NAN}, {.dtype = int64});
+       }},
+      {"randint", [] { randint(-1, 3, {2}, {.dtype = uint8}); }},
+      {"randint", [] { randint(3, {2}, {.dtype = bool_}); }},
+      {"randperm", [] { randperm(3, {.dtype = bool_}); }},
+      {"uniform_", [] { ones({2}).uniform_(-INFINITY, 0); }},
+      {"uniform_", [] { ones({2}).uniform_(-3e38, 3e38); }},
   };
 }
 

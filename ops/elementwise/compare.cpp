@@ -175,7 +175,7 @@ Tensor isclose(const TensorArg& a, const TensorArg& b, const CloseOptions& optio
                                 " and ", b->meta(), "; cast one of them"),
                             site);
     }
-    if (options.rtol < 0 || options.atol < 0) {
+    if (!(options.rtol >= 0 && options.atol >= 0)) {
       throw InvalidArgument(str("[isclose] the tolerances are rtol ", options.rtol, " and atol ",
                                 options.atol, "; give 0 or more"),
                             site);

@@ -11,6 +11,7 @@
 #include "ops/elementwise/old_value.h"
 #include "ops/elementwise/row_table.h"
 #include "ops/elementwise/ternary_op.h"
+#include "ops/integer_range.h"
 #include "ops/named_errors.h"
 
 namespace flow {
@@ -101,7 +102,9 @@ void call_in_place(const OpDef& op, const Operands<N>& operands, const void* att
 }
 
 ops::AddcAttrs addc_attrs(const char* name, const TensorArg& x, const AddcOptions& options) {
-  if (!is_floating(x->dtype()) && options.value != std::floor(options.value)) {
+  const bool is_whole =
+      options.value == std::floor(options.value) && ops::holds_number(int64, options.value);
+  if (!is_floating(x->dtype()) && !is_whole) {
     throw InvalidArgument(str("[", name, "] value is ", options.value, " for a tensor of ",
                               x->dtype(), "; give a whole number or cast to a floating dtype"),
                           x.site());

@@ -148,6 +148,7 @@ std::vector<BadCall> comparisons() {
       {"xlogy", [] { xlogy(m23(), wrong()); }},
       {"hypot", [] { hypot(m23(), wrong()); }},
       {"logaddexp", [] { logaddexp(integers({2}), integers({2})); }},
+      {"isclose", [] { isclose(m23(), m23(), {.atol = NAN}); }},
   };
 }
 
@@ -570,6 +571,9 @@ std::vector<BadCall> numbers() {
       {"randperm", [] { randperm(3, {.dtype = bool_}); }},
       {"uniform_", [] { ones({2}).uniform_(-INFINITY, 0); }},
       {"uniform_", [] { ones({2}).uniform_(-3e38, 3e38); }},
+      {"addcmul",
+       [] { addcmul(integers({2}), integers({2}), integers({2}), {.value = INFINITY}); }},
+      {"add", [] { add(integers({2}), integers({2}), {.alpha = 1e300}); }},
   };
 }
 

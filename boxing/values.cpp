@@ -5,6 +5,7 @@
 
 #include "boxing/layout.h"
 #include "boxing/redistribute.h"
+#include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
@@ -27,6 +28,7 @@ Tensor Tensor::full(Site site) const {
 }
 
 Tensor Tensor::to(std::string_view device_name, Site site) const {
+  const SiteScope scope(site);
   const DeviceType wanted = use_device(device_name);
   const bool is_there = is_global() || !is_elsewhere(*thread_state().context, impl());
   if (wanted == device() && is_there) return *this;

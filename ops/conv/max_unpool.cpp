@@ -4,6 +4,7 @@
 #include "ops/conv/max_unpool_op.h"
 #include "ops/conv/window.h"
 #include "ops/index/gather.h"
+#include "ops/named_errors.h"
 #include "ops/shape/view.h"
 
 namespace flow {
@@ -124,17 +125,20 @@ Tensor unpool(const char* name, int64_t num_dims, const TensorArg& x, const Tens
 
 Tensor max_unpool1d(const TensorArg& x, const TensorArg& indices, const Ints& kernel,
                     const MaxUnpoolOptions& options) {
-  return unpool("max_unpool1d", 1, x, indices, kernel, options);
+  return ops::located(x.site(),
+                      [&] { return unpool("max_unpool1d", 1, x, indices, kernel, options); });
 }
 
 Tensor max_unpool2d(const TensorArg& x, const TensorArg& indices, const Ints& kernel,
                     const MaxUnpoolOptions& options) {
-  return unpool("max_unpool2d", 2, x, indices, kernel, options);
+  return ops::located(x.site(),
+                      [&] { return unpool("max_unpool2d", 2, x, indices, kernel, options); });
 }
 
 Tensor max_unpool3d(const TensorArg& x, const TensorArg& indices, const Ints& kernel,
                     const MaxUnpoolOptions& options) {
-  return unpool("max_unpool3d", 3, x, indices, kernel, options);
+  return ops::located(x.site(),
+                      [&] { return unpool("max_unpool3d", 3, x, indices, kernel, options); });
 }
 
 }  // namespace flow

@@ -237,14 +237,18 @@ ops::DiagonalAttrs parse_diagonal(const TensorArg& x, int64_t offset, int64_t di
 }  // namespace
 
 Tensor diagonal(const TensorArg& x, int64_t offset, int64_t dim1, int64_t dim2) {
-  return dispatch(ops::kDiagonal, {&x.tensor()}, parse_diagonal(x, offset, dim1, dim2, "diagonal"),
-                  x.site());
+  return ops::located(x.site(), [&] {
+    const ops::DiagonalAttrs attrs = parse_diagonal(x, offset, dim1, dim2, "diagonal");
+    return dispatch(ops::kDiagonal, {&x.tensor()}, attrs, x.site());
+  });
 }
 
 Tensor diagonal_scatter(const TensorArg& x, const TensorArg& source, int64_t offset, int64_t dim1,
                         int64_t dim2) {
-  return dispatch(ops::kDiagonalScatter, {&x.tensor(), &source.tensor()},
-                  parse_diagonal(x, offset, dim1, dim2, "diagonal_scatter"), x.site());
+  return ops::located(x.site(), [&] {
+    const ops::DiagonalAttrs attrs = parse_diagonal(x, offset, dim1, dim2, "diagonal_scatter");
+    return dispatch(ops::kDiagonalScatter, {&x.tensor(), &source.tensor()}, attrs, x.site());
+  });
 }
 
 Tensor diag_embed(const TensorArg& x, int64_t offset, int64_t dim1, int64_t dim2) {

@@ -308,6 +308,8 @@ std::vector<BadCall> shapes() {
       {"flatten", [] { flatten(m23(), 1, 0); }},
       {"unsqueeze", [] { unsqueeze(m23(), 7); }},
       {"squeeze", [] { squeeze(m23(), 7); }},
+      {"diagonal", [] { diagonal(m23(), 0, 0, 5); }},
+      {"diagonal_scatter", [] { diagonal_scatter(m23(), ones({2}), 0, 0, 5); }},
   };
 }
 
@@ -454,6 +456,18 @@ std::vector<BadCall> windows() {
       {"conv_transpose2d",
        [=] {
          conv_transpose2d(images, ones({2, 1, 2, 2}), ones({1}, {.dtype = float64}));
+       }},
+      {"max_unpool1d",
+       [] {
+         max_unpool1d(ones({1, 3}), integers({1, 3}), -1);
+       }},
+      {"max_unpool2d",
+       [] {
+         max_unpool2d(ones({1, 3, 3}), integers({1, 3, 3}), 2, {.padding = -1});
+       }},
+      {"max_unpool3d",
+       [] {
+         max_unpool3d(ones({1, 2, 2, 2}), integers({1, 2, 2, 2}), {2, 2});
        }},
   };
 }
@@ -638,6 +652,7 @@ TEST(Messages, ADtypeIsNoDevice) {
   EXPECT_EQ(message_of([] { m23().to("complex64"); }),
             "[device] 'complex64' is no device, and flow has no complex dtypes; keep real and "
             "imaginary parts in a last dim of size 2");
+  expect_named({{"device", [] { m23().to("tpu"); }}});
 }
 
 }  // namespace

@@ -86,6 +86,8 @@ Bernoulli::Bernoulli(const ProbsOrLogits& parameters, const DistributionOptions&
   if (options.validate_args && probs_.defined()) {
     require("Bernoulli", "probs must be between 0 and 1",
             logical_and(ge(probs_, 0), le(probs_, 1)));
+  } else if (options.validate_args) {
+    require("Bernoulli", "logits must not be NaN", logical_not(isnan(logits_)));
   }
 }
 
@@ -132,6 +134,8 @@ Categorical::Categorical(const ProbsOrLogits& parameters, const DistributionOpti
   if (options.validate_args && probs_.defined()) {
     require("Categorical", "probs must not be negative, and one of each row must be positive",
             logical_and(ge(probs_, 0), gt(probs_.sum(-1, {.keepdim = true}), 0)));
+  } else if (options.validate_args) {
+    require("Categorical", "logits must not be NaN", logical_not(isnan(logits_)));
   }
 }
 

@@ -32,7 +32,10 @@ Normal::Normal(const Parameter& loc, const Parameter& scale, const DistributionO
     : Distribution("Normal", common_shape("Normal", loc, scale, site)) {
   const SiteScope scope(site);
   std::tie(loc_, scale_) = broadcast_parameters("Normal", loc, scale);
-  if (options.validate_args) require("Normal", "scale must be positive", gt(scale_, 0));
+  if (options.validate_args) {
+    require("Normal", "scale must be positive, and loc not NaN",
+            logical_and(gt(scale_, 0), logical_not(isnan(loc_))));
+  }
 }
 
 Tensor Normal::draw_with_gradient(const Shape& sample_shape) const {
@@ -106,7 +109,10 @@ Gumbel::Gumbel(const Parameter& loc, const Parameter& scale, const DistributionO
     : Distribution("Gumbel", common_shape("Gumbel", loc, scale, site)) {
   const SiteScope scope(site);
   std::tie(loc_, scale_) = broadcast_parameters("Gumbel", loc, scale);
-  if (options.validate_args) require("Gumbel", "scale must be positive", gt(scale_, 0));
+  if (options.validate_args) {
+    require("Gumbel", "scale must be positive, and loc not NaN",
+            logical_and(gt(scale_, 0), logical_not(isnan(loc_))));
+  }
 }
 
 Tensor Gumbel::draw_with_gradient(const Shape& sample_shape) const {

@@ -1,6 +1,7 @@
 // What constructors and functions of the front ends refuse names the user's line, the component,
 // and what was received.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -648,11 +649,15 @@ TEST(ConstructorErrors, OfDistributions) {
 
   expect_refused({
       {"Normal", "scale must be positive", [] { d::Normal(0.0, -1.0); }},
+      {"Normal", "loc not NaN", [] { d::Normal(NAN, 1.0); }},
       {"Normal", "(2,)", [] { d::Normal(ones({2}), ones({3})); }},
       {"Uniform", "low must be less than high", [] { d::Uniform(2.0, 1.0); }},
       {"Gumbel", "scale must be positive", [] { d::Gumbel(0.0, 0.0); }},
+      {"Gumbel", "loc not NaN", [] { d::Gumbel(full({2}, NAN), 1.0); }},
       {"Bernoulli", "received neither", [] { d::Bernoulli({}); }},
       {"Bernoulli", "between 0 and 1", [] { d::Bernoulli({.probs = full({1}, 2)}); }},
+      {"Bernoulli", "logits must not be NaN", [] { d::Bernoulli({.logits = full({1}, NAN)}); }},
+      {"Categorical", "logits must not be NaN", [] { d::Categorical({.logits = full({2}, NAN)}); }},
       {"Categorical", "received both",
        [] { d::Categorical({.probs = ones({1}), .logits = ones({1})}); }},
       {"Categorical", "the shape", [] { d::Categorical({.probs = ones({})}); }},

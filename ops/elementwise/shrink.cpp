@@ -121,9 +121,11 @@ Tensor rrelu(const TensorArg& x, const RReluOptions& options) {
     check_floating("rrelu", x);
     const Site site = x.site();
     const double range = options.upper - options.lower;
-    if (!(range >= 0)) {
-      throw InvalidArgument(str("[rrelu] lower ", options.lower, " is above upper ", options.upper),
-                            site);
+    if (!(range >= 0 && std::isfinite(range))) {
+      throw InvalidArgument(
+          str("[rrelu] lower and upper must be finite, and lower not above upper; received ",
+              options.lower, " and ", options.upper),
+          site);
     }
     if (!options.training) return leaky_relu(x, {.negative_slope = options.lower + range / 2});
     const Tensor drawn = mul({rand_like(x), site}, range);

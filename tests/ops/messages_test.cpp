@@ -205,6 +205,7 @@ std::vector<BadCall> elementwise() {
          glu(integers({2, 2}));
        }},
       {"glu", [] { glu(m23(), 5); }},
+      {"rrelu", [] { rrelu(m23(), {.lower = -INFINITY}); }},
       {"relu6", [] { relu6(ones({2}, {.dtype = bool_})); }},
       {"hardtanh", [] { hardtanh(ones({2}, {.dtype = bool_})); }},
   };

@@ -1,12 +1,17 @@
 #include "ops/norm/norm.h"
 
+#include <initializer_list>
+
+#include "core/context.h"
 #include "core/dispatch.h"
 #include "ops/autocast.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
 #include "ops/elementwise/unary.h"
 #include "ops/named_errors.h"
 #include "ops/norm/group_norm_op.h"
 #include "ops/norm/norm_op.h"
+#include "ops/promotion.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
 
@@ -323,12 +328,29 @@ void check_normalized_shape(const char* op, const Tensor& x, const Shape& normal
                             " does not end the input's shape; received ", x.meta()));
 }
 
+// 16-bit rows may have float32 parameters, as those of models do that keep their norms in float32.
+// Such rows are normalised as float32.
+bool has_wide_parameters(const Tensor& x, std::initializer_list<const Tensor*> parameters) {
+  bool is_given = false;
+  for (const Tensor* parameter : parameters) {
+    if (!parameter->defined()) continue;
+    if (parameter->dtype() != DType::kFloat32) return false;
+    is_given = true;
+  }
+  return is_given && is_half(x.dtype()) && thread_state().autocast == nullptr;
+}
+
 }  // namespace
 
 Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape,
                   const NormalizationOptions& options) {
   return ops::located(x.site(), [&]() -> Tensor {
     check_normalized_shape("layer_norm", x, normalized_shape);
+    if (has_wide_parameters(x, {&options.weight, &options.bias})) {
+      const Tensor wide = ops::widened(x);
+      const Tensor y = layer_norm({wide, x.site()}, normalized_shape, options);
+      return cast({y, x.site()}, x->dtype());
+    }
     const ops::NormAttrs attrs{normalized_shape.size(), options.eps};
     return dispatch(ops::kLayerNorm, {&x.tensor(), &options.weight, &options.bias}, attrs,
                     x.site());
@@ -338,6 +360,11 @@ Tensor layer_norm(const TensorArg& x, const Shape& normalized_shape,
 Tensor rms_norm(const TensorArg& x, const Shape& normalized_shape, const RmsNormOptions& options) {
   return ops::located(x.site(), [&]() -> Tensor {
     check_normalized_shape("rms_norm", x, normalized_shape);
+    if (has_wide_parameters(x, {&options.weight})) {
+      const Tensor wide = ops::widened(x);
+      const Tensor y = rms_norm({wide, x.site()}, normalized_shape, options);
+      return cast({y, x.site()}, x->dtype());
+    }
     const Tensor rows = ops::autocast(x, ops::kRmsNorm.autocast);
     // Rows of 16 bits are computed in float32, whose epsilon PyTorch takes too.
     const bool is_narrow = dtype_size(rows.dtype()) == 2;

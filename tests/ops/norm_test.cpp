@@ -8,6 +8,10 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
+#include "ops/elementwise/compare.h"
+#include "ops/random/random.h"
+#include "ops/reduce/reduce.h"
 #include "tests/support/expect_tensor.h"
 
 namespace flow {
@@ -97,6 +101,28 @@ TEST(Norm, RmsNormOfSixteenBitsHasTheEpsilonOfFloat32) {
     const Tensor x = tensor({{0.05f}, {0.01f}}).to(dtype);
     EXPECT_GE(rms_norm(x, {1}).to(float32).min().item(), 0.999) << dtype;
   }
+}
+
+// As PyTorch's, the results have the dtype of the input, and gradients those of their tensors.
+TEST(Norm, SixteenBitsMayHaveFloat32Parameters) {
+  for (const DType dtype : {bfloat16, float16}) {
+    const Tensor x = randn({4, 8}).to(dtype).requires_grad_();
+    const Tensor w = rand({8}).requires_grad_();
+    const Tensor b = randn({8}).requires_grad_();
+
+    const Tensor layer = layer_norm(x, {8}, {.weight = w, .bias = b});
+    const Tensor rms = rms_norm(x, {8}, {.weight = w});
+    (layer + rms).sum().backward();
+
+    const Tensor wide = x.detach().to(float32);
+    EXPECT_TRUE(layer.equal(layer_norm(wide, {8}, {.weight = w, .bias = b}).to(dtype))) << dtype;
+    EXPECT_TRUE(rms.equal(rms_norm(wide, {8}, {.weight = w}).to(dtype))) << dtype;
+    EXPECT_EQ(x.grad().dtype(), dtype);
+    EXPECT_EQ(w.grad().dtype(), float32);
+    EXPECT_EQ(b.grad().to_vector<float>(), std::vector<float>(8, 4)) << dtype;
+  }
+  EXPECT_THROW(layer_norm(ones({2, 3}), {3}, {.weight = ones({3}, {.dtype = bfloat16})}),
+               InvalidArgument);
 }
 
 }  // namespace

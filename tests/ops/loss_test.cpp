@@ -56,6 +56,7 @@ TEST(Loss, SomeHaveTheDtypeOfOneOperand) {
     EXPECT_EQ(huber_loss(narrow, x, {.reduction = reduction}).dtype(), float16);
     EXPECT_EQ(huber_loss(x, integers, {.reduction = reduction}).dtype(), float32);
     EXPECT_EQ(soft_margin_loss(x, wide, {.reduction = reduction}).dtype(), float32);
+    EXPECT_EQ(soft_margin_loss(integers, x, {.reduction = reduction}).dtype(), float32);
     EXPECT_EQ(binary_cross_entropy_with_logits(wide, x, {.reduction = reduction}).dtype(), float32);
     EXPECT_EQ(binary_cross_entropy_with_logits(
                   x, narrow, {.reduction = reduction, .pos_weight = tensor({2.0, 1.0})})

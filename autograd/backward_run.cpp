@@ -210,7 +210,7 @@ void BackwardRun::find_needed() {
 // Called before any gradient is written.
 void BackwardRun::check_alive() const {
   for (const Node* node : nodes_) {
-    if (node->is_alive() || !node->is_needed_) continue;
+    if (node->is_alive() || !node->is_needed_ || !leads_on(*node)) continue;
     throw InvalidArgument(str("[backward] the saved values of ", node->describe(),
                               " are gone: an earlier backward freed them; call that backward with "
                               ".retain_graph = true, or compute the forward again"),

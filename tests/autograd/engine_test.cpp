@@ -371,6 +371,15 @@ TEST(Engine, GradByAResultLeavesWhatMadeItAlive) {
   EXPECT_THROW(backward({h}, {dh}), InvalidArgument);
 }
 
+TEST(Engine, GradByAResultDoesNotNeedWhatMadeItAlive) {
+  const Tensor x = leaf({3});
+  const Tensor h = x * x;
+  h.backward();
+
+  EXPECT_EQ(floats(grad({h * h}, {h})[0]), Floats({18}));
+  EXPECT_THROW(grad({h * h}, {h, x}), InvalidArgument);
+}
+
 TEST(Backward, TheMethodTakesOptions) {
   const Tensor x = tensor({1.0, 2.0}, {.dtype = float64, .requires_grad = true});
   const Tensor y = x * x;

@@ -368,7 +368,7 @@ void BackwardRun::add_to(Tensor& total, Tensor gradient) const {
 }
 
 void BackwardRun::accumulate(LeafNode& node, Tensor gradient) {
-  if (node.leaf() == nullptr || !gradient.defined()) return;
+  if (node.leaf() == nullptr || !node.leaf()->requires_grad || !gradient.defined()) return;
   const Tensor leaf(Ref<TensorImpl>(node.leaf()));
   const TensorMeta& meta = leaf.meta();
   const TensorMeta& given = gradient.meta();

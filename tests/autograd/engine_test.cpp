@@ -380,6 +380,17 @@ TEST(Engine, GradByAResultDoesNotNeedWhatMadeItAlive) {
   EXPECT_THROW(grad({h * h}, {h, x}), InvalidArgument);
 }
 
+TEST(Engine, ALeafThatNoLongerRequiresGradGetsNone) {
+  const Tensor x = leaf({3}), w = leaf({2});
+  const Tensor y = x * w;
+
+  w.requires_grad_(false);
+  y.backward();
+
+  EXPECT_FALSE(w.grad().defined());
+  EXPECT_EQ(floats(x.grad()), Floats({2}));
+}
+
 TEST(Backward, TheMethodTakesOptions) {
   const Tensor x = tensor({1.0, 2.0}, {.dtype = float64, .requires_grad = true});
   const Tensor y = x * x;

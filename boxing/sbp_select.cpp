@@ -309,7 +309,7 @@ void choose_layouts(const OpDef& op, std::span<const MetaPtr> inputs, const void
 
 bool copies_view(const Decision& decision, const TensorMeta& input, const void* attrs) {
   const OpDef& op = *decision.op;
-  if (op.write_back == &cannot_write_back || !input.is_global()) return false;
+  if (op.sbp == &only_broadcast || !input.is_global()) return false;
   Layout layout{input.placement, input.nd_sbp};
   const Decision::InputLayout& wanted = decision.inputs[0];
   if (wanted.placement.defined()) {

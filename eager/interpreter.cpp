@@ -218,9 +218,11 @@ const KernelCall& EagerInterpreter::decide(const Call& call, std::span<const Ten
   std::vector<MetaPtr> metas;
   for (const Tensor* input : inputs)
     metas.push_back(input->defined() ? input->meta_ptr() : nullptr);
-  // A linked view may show memory that redistributing its base has made, but not the base's.
+  // A linked view may show memory that redistributing its base has made, but not the base's. The
+  // elements of an expanded one are separate, so that replace() can write them.
   const bool allows_view =
-      !decision.links_view || !share_memory(call.input(0).impl(), inputs[0]->impl());
+      !decision.links_view || (call.op.write_back != &cannot_write_back &&
+                               !share_memory(call.input(0).impl(), inputs[0]->impl()));
   return decision.kernel_call.emplace(make_kernel_call({.op = call.op,
                                                         .inputs = metas,
                                                         .outputs = decision.outputs,

@@ -55,6 +55,13 @@ std::vector<Program> programs() {
          x.index_put_({Slice(2, 5), arange(0, 5, 4, options)}, -1);
          return {x};
        }},
+      {"base of an expanded column",
+       [](const Tensor& x, const Tensor& w) -> Tensors {
+         const Tensor column = x.narrow(1, 0, 1) * 2;
+         const Tensor wide = column.expand({5, 3});
+         column[1] = w.narrow(0, 2, 1);
+         return {x, column, wide};
+       }},
       {"columns of the transpose",
        [](const Tensor& x, const Tensor& w) -> Tensors {
          x.t().narrow(1, 0, 1).add_(1);

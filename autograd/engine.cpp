@@ -45,7 +45,7 @@ Edge edge_to(const Tensor& tensor, const char* role, size_t i, const char* name,
     throw InvalidArgument(str("[", name, "] ", role, " ", i, " is undefined; pass a tensor"),
                           user_site(site));
   }
-  Edge edge = autograd::edge_of(tensor);
+  Edge edge = autograd::current_edge_of(tensor);
   if (!edge.node) {
     throw InvalidArgument(
         str("[", name, "] ", role, " ", i, ", ", tensor.meta(),

@@ -13,6 +13,7 @@
 #include "core/calls/substitution.h"
 #include "core/error.h"
 #include "core/strided_twin.h"
+#include "core/view_link.h"
 
 namespace flow {
 
@@ -77,6 +78,8 @@ void FunctionCall::add_argument(const std::vector<Tensor>& tensors) {
 
 void FunctionCall::begin() {
   for (const Tensor& input : inputs_) {
+    // Otherwise an op of forward would do so, which looks like a write to the input.
+    if (input.defined() && has_view_links()) refresh_view(input);
     const bool needs_grad = input.defined() && input.requires_grad() && is_grad_enabled();
     context_->inputs_need_grad_.push_back(needs_grad);
     is_recorded_ |= needs_grad;

@@ -24,7 +24,7 @@ int64_t register_post_accumulate_grad_hook(const Tensor& leaf,
 int64_t register_node_hook(
     const Tensor& tensor,
     std::function<void(std::span<const Tensor> dx, std::span<const Tensor> dy)> hook) {
-  const autograd::Edge edge = autograd::edge_of(tensor);
+  const autograd::Edge edge = autograd::current_edge_of(tensor);
   if (!edge.node || edge.node->is_leaf()) {
     throw InvalidArgument(str("[register_node_hook] the tensor, ", tensor.meta(),
                               ", is not the result of a recorded op; use register_hook on leaves"));

@@ -19,7 +19,7 @@ namespace {
 
 // The node through which the gradient of `tensor` passes. Throws if the tensor tracks no gradient.
 Ref<Node> node_of(const Tensor& tensor, const char* method, uint32_t* output) {
-  const autograd::Edge edge = autograd::edge_of(tensor);
+  const autograd::Edge edge = autograd::current_edge_of(tensor);
   if (!edge.node) {
     throw InvalidArgument(str("[", method, "] the tensor, ", tensor.meta(),
                               ", does not require grad; call requires_grad_() first"));

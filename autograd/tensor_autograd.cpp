@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/view.h"
+#include "core/view_link.h"
 
 namespace flow::autograd {
 
@@ -49,6 +50,11 @@ Edge edge_of(const Tensor& tensor) {
   }
   if (impl.requires_grad) return {leaf_node(impl), 0, impl.meta};
   return {nullptr, 0, impl.meta};
+}
+
+Edge current_edge_of(const Tensor& tensor) {
+  if (has_view_links()) flow::refresh_view(tensor);
+  return edge_of(tensor);
 }
 
 void set_history(TensorImpl& impl, const Ref<Node>& node, uint32_t index) {

@@ -117,6 +117,10 @@ const Ref<LeafNode>& leaf_node(TensorImpl& leaf);
 // edge has no node if the tensor tracks no gradient. The edge's meta is the tensor's.
 Edge edge_of(const Tensor& tensor);
 
+// The same for a tensor that the user names. Dispatch has brought the inputs of a call up to date
+// with their bases (core/view_link.h), and nobody has done so for this one.
+Edge current_edge_of(const Tensor& tensor);
+
 // Makes the tensor output `index` of `node`.
 void set_history(TensorImpl& impl, const Ref<Node>& node, uint32_t index);
 

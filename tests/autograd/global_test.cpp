@@ -1,9 +1,11 @@
 // Gradients of global tensors: values of one rank, in the layout of the leaf.
+#include <functional>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
+#include "autograd/function.h"
 #include "boxing/ranks/run_ranks.h"
 #include "boxing/redistribute.h"
 #include "core/context.h"
@@ -114,6 +116,39 @@ TEST(GlobalGradients, WritesThroughViewsReachTheBase) {
     (out * out).sum().backward();
 
     EXPECT_EQ(x.grad().full().to_vector<float>(), Floats({8, 16, 24}));
+  });
+}
+
+struct Triple : Function<Triple> {
+  static Tensor forward(FunctionContext& /*ctx*/, const Tensor& x) { return x * 3; }
+
+  static std::vector<Tensor> backward(FunctionContext& /*ctx*/, std::vector<Tensor> dy) {
+    return {dy[0] * 3};
+  }
+};
+
+// A row of a split tensor has memory and a history of its own, which follow the base at the next
+// use.
+TEST(GlobalGradients, OfAViewFollowAWriteToItsBase) {
+  run_ranks(2, [] {
+    const auto gradient_of = [](const std::function<void(const Tensor& row)>& backward_from) {
+      const Tensor x = global({1, 2, 3, 4}, {2, 2}, sbp::split(0)).requires_grad_();
+      const Tensor h = x * 1;
+      const Tensor row = h[1];
+      h.mul_(5);
+      backward_from(row);
+      return x.grad().full().to_vector<float>();
+    };
+
+    EXPECT_EQ(gradient_of([](const Tensor& row) { row.backward(ones_like(row)); }),
+              Floats({0, 0, 5, 5}));
+    EXPECT_EQ(gradient_of([](const Tensor& row) {
+                row.register_hook([](const Tensor& gradient) { return gradient * 2; });
+                row.sum().backward();
+              }),
+              Floats({0, 0, 10, 10}));
+    EXPECT_EQ(gradient_of([](const Tensor& row) { Triple::apply(row).sum().backward(); }),
+              Floats({0, 0, 15, 15}));
   });
 }
 

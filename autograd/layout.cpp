@@ -4,6 +4,7 @@
 #include "boxing/redistribute.h"
 #include "core/context.h"
 #include "core/device/device_memory.h"
+#include "core/view_link.h"
 #include "ops/creation/creation.h"
 
 namespace flow::autograd {
@@ -44,7 +45,7 @@ Tensor writable_copy(const Tensor& gradient, MetaPtr target) {
 bool is_exclusive(const Tensor& tensor) {
   const TensorImpl& impl = tensor.impl();
   return impl.use_count() == 1 && impl.storage && impl.storage->use_count() == 1 &&
-         impl.meta->is_contiguous && impl.trace == nullptr;
+         impl.meta->is_contiguous && impl.trace == nullptr && find_view_link(impl) == nullptr;
 }
 
 Tensor ones_for(const TensorMeta& meta, Site site) {

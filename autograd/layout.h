@@ -14,8 +14,8 @@ Tensor to_layout_of(const Tensor& gradient, const TensorMeta& target);
 // view ops that made a view of a tensor like `target` also make a view of the copy.
 Tensor writable_copy(const Tensor& gradient, MetaPtr target);
 
-// True if no other handle refers to the memory of `tensor`, so that writing to it or giving it away
-// is safe.
+// True if no other handle refers to the memory of `tensor`, and no base follows writes to it
+// (core/view_link.h), so that writing to it or giving it away is safe.
 bool is_exclusive(const Tensor& tensor);
 
 // Gradients of all ones and of all zeros for a tensor like `meta`.

@@ -15,6 +15,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
+#include "ops/index/selection.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
@@ -189,6 +190,31 @@ TEST(GlobalGradients, RankOutsideThePlacementFollows) {
     (out * 3 + x * x).sum().backward();
 
     EXPECT_EQ(x.grad().full().to_vector<float>(), Floats({2, 7}));
+  });
+}
+
+// The gradient of a reshaped split tensor is a view that is linked to the gradient of the result,
+// which other ops take too. Adding to the view must not write there.
+TEST(GlobalGradients, SumsDoNotWriteIntoTheGradientsOfOthers) {
+  const auto second = [](const Tensor& x, const Tensor& index, const Tensor& values) -> Tensor {
+    const Tensor leaf = x.detach().requires_grad_(), weight = values.detach().requires_grad_();
+    const Tensor swapped = (leaf * 1.0).transpose(1, 2);
+    const Tensor written = put(swapped, index, weight, {.accumulate = true});
+    const Tensor loss = (written * written).sum() + (swapped * swapped * 1.5).sum();
+    const std::vector<Tensor> first = grad({loss}, {leaf, weight}, {.create_graph = true});
+    return grad({first[0].square().sum() + first[1].square().sum()}, {leaf})[0];
+  };
+  const Tensor x = arange(16, {.dtype = float32}).reshape({2, 4, 2}) - 7;
+  const Tensor index = tensor({0, 8, 10, 11}), values = tensor({1.f, 2.f, 3.f, 4.f});
+  const Floats expected = second(x, index, values).to_vector<float>();
+
+  run_ranks(3, [&] {
+    const Placement all("cpu", {0, 1, 2});
+    const Tensor split = x.to_global(all, sbp::broadcast).to_global(all, sbp::split(2));
+    const Tensor result =
+        second(split, index.to_global(all, sbp::broadcast),
+               values.to_global(all, sbp::broadcast).to_global(all, sbp::split(0)));
+    EXPECT_EQ(result.full().to_vector<float>(), expected);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "ops/shape/arrange.h"
 
 #include "core/error.h"
+#include "ops/creation/copy.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
@@ -293,8 +294,8 @@ Tensor repeat_interleave(const TensorArg& x, int64_t repeats, std::optional<int6
     wide.insert(d + 1, repeats);
     Shape shape = x->shape();
     shape[d] *= repeats;
-    const Tensor spread = expand({unsqueeze(x, d + 1), site}, wide);
-    return reshape({spread, site}, shape);
+    const Tensor copy = clone({expand({unsqueeze(x, d + 1), site}, wide), site});
+    return reshape({copy, site}, shape);
   });
 }
 

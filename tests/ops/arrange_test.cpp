@@ -79,6 +79,16 @@ TEST(Arrange, TurnsAndMirrors) {
   EXPECT_THROW(rot90(x, 1, {0, -2}), InvalidArgument);
 }
 
+TEST(Arrange, RepeatedElementsAreACopy) {
+  const Tensor a = counting({2, 2});
+
+  const Tensor once = repeat_interleave(a, 1, 0), rows = repeat_interleave(a[0], 1);
+  a.fill_(7);
+
+  EXPECT_EQ(values(once), (Floats{0, 1, 2, 3}));
+  EXPECT_EQ(values(rows), (Floats{0, 1}));
+}
+
 TEST(Arrange, SpreadsVectorsAndElements) {
   const Tensor a = counting({2}), b = counting({3});
 

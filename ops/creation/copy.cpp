@@ -15,6 +15,7 @@
 #include "ops/named_errors.h"
 #include "ops/reduce/reduce.h"
 #include "ops/sbp_rules.h"
+#include "ops/shape/view.h"
 
 namespace flow {
 
@@ -210,9 +211,16 @@ void ops::check_is_seen(const char* op, const Tensor& target, Site site) {
                         site);
 }
 
+Tensor ops::without_leading_ones(const Tensor& values, int64_t dims, Site site) {
+  Shape shape = values.shape();
+  while (shape.size() > dims && shape[0] == 1)
+    shape.erase(0);
+  return shape.size() == values.dim() ? values : reshape({values, site}, shape);
+}
+
 const Tensor& Tensor::operator=(const TensorArg& values) && {
   ops::check_is_seen("=", *this, values.site());
-  return copy_(values);
+  return copy_({ops::without_leading_ones(values, dim(), values.site()), values.site()});
 }
 
 const Tensor& Tensor::operator=(const ScalarArg& value) && {

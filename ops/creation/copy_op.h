@@ -33,4 +33,7 @@ extern const OpDef kFill;
 // that of a tensor that somebody keeps.
 void check_is_seen(const char* op, const Tensor& target, Site site);
 
+// Returns assigned values without the leading dims of size 1 that a target of `dims` dims lacks.
+Tensor without_leading_ones(const Tensor& values, int64_t dims, Site site);
+
 }  // namespace flow::ops

@@ -7,6 +7,7 @@
 
 #include "core/dispatch.h"
 #include "ops/creation/copy.h"
+#include "ops/creation/copy_op.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -476,15 +477,18 @@ void put(const Tensor& x, const IndexList& list, const Tensor& values, bool accu
                                 " do not fit into a tensor of ", x.dtype(), "; cast them"),
                             site);
     }
-    Tensor fitting = cast({values, site}, x.dtype());
+    Tensor fitting = cast({without_leading_ones(values, shape.size(), site), site}, x.dtype());
     if (fitting.shape() != shape) fitting = expand({fitting, site}, shape);
     fitting =
         move_dims({fitting, site}, parsed.position, picked_position(parsed.dims), picked.size());
     put_picked(parsed, fitting, accumulate, site);
-  } else if (accumulate) {
-    parsed.view.add_({values, site});
+    return;
+  }
+  const Tensor fitting = without_leading_ones(values, parsed.view.dim(), site);
+  if (accumulate) {
+    parsed.view.add_({fitting, site});
   } else {
-    parsed.view.copy_({values, site});
+    parsed.view.copy_({fitting, site});
   }
 }
 

@@ -310,5 +310,25 @@ TEST(Index, AScalarTensorDoesNotSeparateOthers) {
   EXPECT_EQ(written.to_vector<float>(), expected.to_vector<float>());
 }
 
+// As in PyTorch, where values are assigned; add_ and copy_ take no more dims than the target has.
+TEST(Index, AssignedValuesMayHaveLeadingDimsOfSizeOne) {
+  const Tensor x = zeros({2, 3});
+  x[0] = tensor({{1.0, 2.0, 3.0}});
+  x[1][2] = tensor({7.0});
+  index_put_(x, {1, Slice(0, 2)}, tensor({{{4.0, 5.0}}}));
+  EXPECT_EQ(x.to_vector<double>(), (std::vector<double>{1, 2, 3, 4, 5, 7}));
+  index_put_(x, {longs({1, 0}, {2}), 0}, tensor({{8.0, 9.0}}));
+  index_put_(x, {0}, ones({1, 3}), {.accumulate = true});
+  EXPECT_EQ(x.to_vector<double>(), (std::vector<double>{10, 3, 4, 8, 5, 7}));
+  const Tensor w = ones({1, 3}).requires_grad_();
+  const Tensor y = zeros({2, 3}) * 1.0;
+  y[1] = w;
+  y.sum().backward();
+  EXPECT_EQ(w.grad().shape(), (Shape{1, 3}));
+  EXPECT_THROW(x[0] = ones({2, 3}), InvalidArgument);
+  EXPECT_THROW(index_put_(x, {longs({1, 0}, {2}), 0}, ones({2, 2})), InvalidArgument);
+  EXPECT_THROW(x[0].copy_(ones({1, 3})), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace flow

@@ -124,15 +124,21 @@ void refresh_view(const Tensor& tensor) {
   const ThreadState& state = thread_state();
   if (state.trace != nullptr && tensor.impl().storage) return;  // the trace refuses this view
   refresh_view(link->base);
-  if (base_version_of(tensor, link->base) == link->base_version) return;
+  const bool is_outdated = base_version_of(tensor, link->base) != link->base_version;
+  const Tensor recorded = recorded_view(tensor);
+  const bool takes_history = recorded.defined() && link->has_old_history && is_grad_enabled() &&
+                             strided_meta(link->base) == link->base_meta;
+  if (!is_outdated && !takes_history) return;
   check_base(*link);
   const UpdateScope scope(*link);
-  const Tensor recorded = recorded_view(tensor);
   const GradModeGuard mode(recorded.defined() && link->base.requires_grad());
   const Tensor* base = &link->base;
   const Tensor fresh = dispatch_raw(*link->op, {&base, 1}, link->raw_attrs(), link->site);
-  state.interpreter->replace(whole_view(*link, tensor), fresh);
-  if (recorded.defined()) state.recorder->take_history(recorded, fresh);
+  if (is_outdated) state.interpreter->replace(whole_view(*link, tensor), fresh);
+  if (recorded.defined()) {
+    state.recorder->take_history(recorded, fresh);
+    link->has_old_history = false;
+  }
   link->base_version = base_version_of(tensor, link->base);
 }
 
@@ -158,6 +164,7 @@ void write_back_views(const Call& call) {
     link.op->write_back(link.base, is_recorded_whole ? recorded : whole_view(link, written),
                         link.raw_attrs(), call.site);
     link.base_version = base_version_of(written, link.base);
+    link.has_old_history |= is_grad_enabled() && link.base.requires_grad();
   });
 }
 

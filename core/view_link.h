@@ -40,6 +40,8 @@ struct ViewLink {
   std::vector<std::byte> attrs;
   Site site;
   bool is_updating = false;  // base or view is being written to make them equal
+  // The view has the history of a write to it, and not yet that of a view of the written base.
+  bool has_old_history = false;
 };
 
 // Returns whether any linked view exists in this process. If not, calls need not look for them.
@@ -57,8 +59,9 @@ void link_view(const Call& call, const Tensor& view);
 bool is_outdated_view(const Tensor& tensor);
 
 // Brings a linked view up to date; does nothing to other tensors, and nothing to views from outside
-// while a trace runs. Collective over the placement if the view is out of date. Throws
-// InvalidArgument if the base has changed its shape in place.
+// while a trace runs. While gradients are recorded, a view that was written gets the history of a
+// view of the written base. Collective over the placement if there is something to do. Throws
+// InvalidArgument if the view is out of date and the base has changed its shape in place.
 void refresh_view(const Tensor& tensor);
 
 // Throws Unsupported if `call` writes to a linked view that cannot be written back, and

@@ -153,6 +153,21 @@ TEST(GlobalGradients, OfAViewFollowAWriteToItsBase) {
   });
 }
 
+TEST(GlobalGradients, AViewThatWasWrittenIsAViewOfItsBase) {
+  run_ranks(2, [] {
+    const Tensor x = global({1, 2, 3, 4}, {2, 2}, sbp::split(0)).requires_grad_();
+    const Tensor h = x * 1;
+    const Tensor row = h[1];
+    row.mul_(5);
+
+    const auto gradients = grad({(row * 2).sum(), (h * 3).sum()}, {h, row, x});
+
+    EXPECT_EQ(gradients[0].full().to_vector<float>(), Floats({3, 3, 5, 5}));
+    EXPECT_EQ(gradients[1].full().to_vector<float>(), Floats({2, 2}));
+    EXPECT_EQ(gradients[2].full().to_vector<float>(), Floats({3, 3, 25, 25}));
+  });
+}
+
 TEST(GlobalGradients, WritesThroughLocalPartsReachTheBase) {
   run_ranks(2, [] {
     const Tensor weights = global({1, 2, 3, 10, 20, 30}, {2, 3}, sbp::split(0));

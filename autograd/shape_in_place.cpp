@@ -50,6 +50,8 @@ const Tensor& become(const TensorArg& x, const Tensor& view, const char* name) {
   }
   keep_base(view, impl);
   impl.meta = source.meta;
+  // Earlier views of the handle find out by its version that it was written.
+  if (impl.trace != nullptr && source.trace != nullptr) source.trace->version = impl.trace->version;
   impl.trace = source.trace;
   if (source.is_linked_view) {
     impl.is_linked_view = true;

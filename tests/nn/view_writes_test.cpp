@@ -337,6 +337,21 @@ TEST(ViewWritesRefused, AWriteChangesAViewThatAGradientNeeds) {
   });
 }
 
+struct ReshapedBase : nn::Graph<ReshapedBase> {
+  Tensor build(const Tensor& x) {
+    const Tensor h = x * 1.5;
+    const Tensor row = h[0];
+    h.mul_(2);
+    h.unsqueeze_(0);
+    return row * 1.0;
+  }
+};
+
+TEST(ViewWritesRefused, AViewIsNotMadeAgainOfABaseOfAnotherShape) {
+  const std::string message = complaint<InvalidArgument>([] { ReshapedBase()(matrix()); });
+  EXPECT_NE(message.find("changed its shape in place"), std::string::npos) << message;
+}
+
 TEST(ViewWritesEnd, WhereAViewGetsOtherMemory) {
   run_ranks(2, [] {
     const LayoutCase rows = layouts()[1];

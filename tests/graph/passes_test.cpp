@@ -297,6 +297,18 @@ TEST(Passes, GradientsAreNotCopied) {
             "return %2\n");
 }
 
+TEST(Passes, WrittenGradientsThatAreExpandedStayCopied) {
+  const std::string text =
+      "input %0 : (1,) float32 cpu\n"
+      "%1 = expand(%0) {shape=[2]} : (2,) float32 cpu @B0 a.cpp:1\n"
+      "%2 = clone(%1) {} : (2,) float32 cpu @B0 a.cpp:1\n"
+      "%3 = relu(%2) {} : (2,) float32 cpu @F0 a.cpp:1\n"
+      "%4 = copy_(%2, %3) {} : (2,) float32 cpu @F0 a.cpp:1\n"
+      "return %4\n";
+
+  EXPECT_EQ(after(remove_gradient_copies, text, 0), text);
+}
+
 TEST(Passes, ExactOnesAloneRunWhereAsked) {
   UnloweredStep step{parse_graph("input %0 : (2,) float32 cpu\nreturn %0\n", op_table())};
   const std::vector<PassResult> exact = run_passes(step, optimizing_passes(PassSet::kExact));

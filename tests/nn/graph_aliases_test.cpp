@@ -87,6 +87,20 @@ TEST(GraphAliases, AHookThatWritesItsCloneLeavesOtherGradientsAlone) {
   expect_eager<HookedClone>(randn({2, 3}));
 }
 
+// The gradient of a sum is one number in memory.
+struct WrittenGradient : nn::Graph<WrittenGradient> {
+  Tensor build(const Tensor& x) {
+    const Tensor w = x.clone().detach().requires_grad_();
+    w.sum().backward();
+    w.grad()[0].zero_();
+    return w.grad() * x;
+  }
+};
+
+TEST(GraphAliases, AWriteToARowOfAGradientLeavesOtherRowsAlone) {
+  expect_eager<WrittenGradient>(randn({3, 2}));
+}
+
 struct ReshapedCapture : nn::Graph<ReshapedCapture> {
   Tensor outside = arange(0, 12, 1, {.dtype = float32}).view({3, 4}).t();
 

@@ -17,4 +17,14 @@ IdMap<ValueId, ValueId> memory_roots(const Graph& graph) {
   return root;
 }
 
+std::unordered_set<ValueId> written_roots(const Graph& graph) {
+  const IdMap<ValueId, ValueId> root = memory_roots(graph);
+  std::unordered_set<ValueId> written;
+  for (const Node& node : graph.nodes) {
+    for (uint32_t left = node.op->mutates; left != 0; left &= left - 1)
+      written.insert(root[node.inputs[static_cast<size_t>(std::countr_zero(left))]]);
+  }
+  return written;
+}
+
 }  // namespace flow::graph

@@ -1,7 +1,6 @@
 #include "graph/passes/common_subexpressions.h"
 
 #include <algorithm>
-#include <bit>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -35,17 +34,6 @@ bool computes_the_same(const Graph& graph, const Node& a, const Node& b) {
          a.draw == b.draw && a.guard == b.guard &&
          (a.op->attrs == nullptr || a.op->attrs->equal(a.raw_attrs(), b.raw_attrs(), true)) &&
          same_outputs(graph, a, b);
-}
-
-// The values whose memory a node writes in place, through a view or not.
-std::unordered_set<ValueId> written_roots(const Graph& graph) {
-  const IdMap<ValueId, ValueId> root = memory_roots(graph);
-  std::unordered_set<ValueId> written;
-  for (const Node& node : graph.nodes) {
-    for (uint32_t left = node.op->mutates; left != 0; left &= left - 1)
-      written.insert(root[node.inputs[static_cast<size_t>(std::countr_zero(left))]]);
-  }
-  return written;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "graph/passes/copies.h"
 
-#include <bit>
-#include <set>
+#include <unordered_set>
 
 #include "graph/ir/graph_uses.h"
 #include "graph/ir/memory_roots.h"
@@ -12,17 +11,6 @@
 namespace flow::graph {
 
 namespace {
-
-// The first values in the memory that nodes write in place.
-std::set<ValueId> written_roots(const Graph& graph) {
-  const IdMap<ValueId, ValueId> roots = memory_roots(graph);
-  std::set<ValueId> written;
-  for (const Node& node : graph.nodes) {
-    for (uint32_t left = node.op->mutates; left != 0; left &= left - 1)
-      written.insert(roots[node.inputs[static_cast<size_t>(std::countr_zero(left))]]);
-  }
-  return written;
-}
 
 // Whether several elements of the value may share memory.
 bool is_expanded(const GraphUses& uses, ValueId id) {
@@ -40,7 +28,7 @@ bool is_expanded(const GraphUses& uses, ValueId id) {
 // clone that gives each element memory of its own for a write is needed.
 int64_t remove_gradient_copies(Graph& graph) {
   const GraphUses uses(graph);
-  const std::set<ValueId> written = written_roots(graph);
+  const std::unordered_set<ValueId> written = written_roots(graph);
   ValueMap map(graph);
   int64_t removed = 0;
   for (Node& node : graph.nodes) {

@@ -44,6 +44,10 @@ bool holds_number(DType dtype, const Scalar& number) {
   return !is_integral(dtype) || lies_within(bounds_of(dtype), number);
 }
 
+bool is_whole_number(double number) {
+  return number == std::trunc(number) && holds_number(int64, number);
+}
+
 void check_fill_value(DType dtype, const Scalar& number, const char* op, Site site) {
   if (holds_number(dtype, number)) return;
   const Bounds bounds = bounds_of(dtype);

@@ -11,6 +11,9 @@ namespace flow::ops {
 // accept every number.
 bool holds_number(DType dtype, const Scalar& number);
 
+// Returns true if `number` is an int64 without a fraction.
+bool is_whole_number(double number);
+
 // Throws InvalidArgument `[op] …` if an element of `dtype` cannot hold `number`. As in PyTorch,
 // small negative numbers stand for large values of uint8: -1 means 255.
 void check_fill_value(DType dtype, const Scalar& number, const char* op, Site site);

@@ -17,8 +17,7 @@ namespace flow {
 namespace ops {
 
 void check_alpha(double alpha, const Tensor& a, const Tensor& b, const char* op, Site site) {
-  const bool is_whole = alpha == std::trunc(alpha) && holds_number(int64, alpha);
-  if (is_floating(a.dtype()) || is_floating(b.dtype()) || is_whole) {
+  if (is_floating(a.dtype()) || is_floating(b.dtype()) || is_whole_number(alpha)) {
     return;
   }
   throw InvalidArgument(

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 
 #include "core/dispatch.h"
@@ -102,9 +101,7 @@ void call_in_place(const OpDef& op, const Operands<N>& operands, const void* att
 }
 
 ops::AddcAttrs addc_attrs(const char* name, const TensorArg& x, const AddcOptions& options) {
-  const bool is_whole =
-      options.value == std::floor(options.value) && ops::holds_number(int64, options.value);
-  if (!is_floating(x->dtype()) && !is_whole) {
+  if (!is_floating(x->dtype()) && !ops::is_whole_number(options.value)) {
     throw InvalidArgument(str("[", name, "] value is ", options.value, " for a tensor of ",
                               x->dtype(), "; give a whole number or cast to a floating dtype"),
                           x.site());

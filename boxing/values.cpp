@@ -16,8 +16,8 @@
 #include "core/tensor.h"
 #include "core/traced.h"
 #include "ops/creation/copy.h"
-#include "ops/integer_range.h"
 #include "ops/kernel/convert_rows.h"
+#include "ops/number_range.h"
 
 namespace flow {
 

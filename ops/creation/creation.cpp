@@ -11,9 +11,9 @@
 #include "core/device/device_memory.h"
 #include "core/dispatch.h"
 #include "ops/creation/creation_op.h"
-#include "ops/integer_range.h"
 #include "ops/kernel/convert_rows.h"
 #include "ops/named_errors.h"
+#include "ops/number_range.h"
 
 namespace flow {
 

@@ -8,8 +8,8 @@
 #include "ops/elementwise/row_calls.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
-#include "ops/integer_range.h"
 #include "ops/named_errors.h"
+#include "ops/number_range.h"
 #include "ops/promotion.h"
 
 namespace flow {

@@ -4,8 +4,8 @@
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/row_calls.h"
 #include "ops/elementwise/unary.h"
-#include "ops/integer_range.h"
 #include "ops/named_errors.h"
+#include "ops/number_range.h"
 #include "ops/reduce/reduce.h"
 
 namespace flow {

@@ -10,8 +10,8 @@
 #include "ops/elementwise/old_value.h"
 #include "ops/elementwise/row_table.h"
 #include "ops/elementwise/ternary_op.h"
-#include "ops/integer_range.h"
 #include "ops/named_errors.h"
+#include "ops/number_range.h"
 
 namespace flow {
 

@@ -12,8 +12,8 @@
 #include "ops/elementwise/row_table.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where_op.h"
-#include "ops/integer_range.h"
 #include "ops/named_errors.h"
+#include "ops/number_range.h"
 
 namespace flow {
 

@@ -5,8 +5,8 @@
 #include "ops/elementwise/cast.h"
 #include "ops/index/gather_op.h"
 #include "ops/index/scatter_reduce.h"
-#include "ops/integer_range.h"
 #include "ops/named_errors.h"
+#include "ops/number_range.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/view.h"
 

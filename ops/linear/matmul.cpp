@@ -6,9 +6,9 @@
 #include "ops/autocast.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/old_value.h"
-#include "ops/integer_range.h"
 #include "ops/linear/matmul_op.h"
 #include "ops/named_errors.h"
+#include "ops/number_range.h"
 #include "ops/reduce/reduce.h"
 
 namespace flow {

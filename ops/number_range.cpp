@@ -1,4 +1,4 @@
-#include "ops/integer_range.h"
+#include "ops/number_range.h"
 
 #include <cmath>
 #include <cstdint>

@@ -3,12 +3,16 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "core/error.h"
 
 namespace flow::ops {
 
 namespace {
+
+// The least double that rounds to infinity in float32.
+constexpr double kInfiniteFloat = 0x1.ffffffp127;
 
 struct Bounds {
   int64_t lowest;
@@ -38,6 +42,20 @@ bool lies_within(const Bounds& bounds, const Scalar& number) {
               : value <= static_cast<double>(bounds.highest));
 }
 
+// Returns true if `number` is finite and rounds to infinity in the floating dtype `dtype`.
+bool overflows(DType dtype, const Scalar& number) {
+  const auto value = number.to<double>();
+  return std::isfinite(value) && dispatch_floating(dtype, [value]<class T>() {
+           if constexpr (std::is_same_v<T, double>) {
+             return false;
+           } else {
+             // Narrowing to float is not defined for numbers that it does not hold.
+             return std::abs(value) >= kInfiniteFloat ||
+                    std::isinf(static_cast<float>(static_cast<T>(static_cast<float>(value))));
+           }
+         });
+}
+
 }  // namespace
 
 bool holds_number(DType dtype, const Scalar& number) {
@@ -49,6 +67,12 @@ bool is_whole_number(double number) {
 }
 
 void check_fill_value(DType dtype, const Scalar& number, const char* op, Site site) {
+  if (is_floating(dtype)) {
+    if (!overflows(dtype, number)) return;
+    throw InvalidArgument(str("[", op, "] ", number, " does not fit into ", dtype,
+                              "; give a smaller number or infinity, or take a wider dtype"),
+                          site);
+  }
   if (holds_number(dtype, number)) return;
   const Bounds bounds = bounds_of(dtype);
   if (dtype == DType::kUInt8 && !number.is_floating() && lies_within({-bounds.highest, 0}, number))

@@ -1,4 +1,4 @@
-// The ranges of values of integer dtypes.
+// Which numbers the dtypes hold.
 #pragma once
 
 #include "core/dtype.h"
@@ -14,8 +14,9 @@ bool holds_number(DType dtype, const Scalar& number);
 // Returns true if `number` is an int64 without a fraction.
 bool is_whole_number(double number);
 
-// Throws InvalidArgument `[op] …` if an element of `dtype` cannot hold `number`. As in PyTorch,
-// small negative numbers stand for large values of uint8: -1 means 255.
+// Throws InvalidArgument `[op] …` if an element of `dtype` cannot hold `number`: an integer out of
+// range, or a finite number that would become infinite in a floating dtype. As in PyTorch, small
+// negative numbers stand for large values of uint8: -1 means 255.
 void check_fill_value(DType dtype, const Scalar& number, const char* op, Site site);
 
 }  // namespace flow::ops

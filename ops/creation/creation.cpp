@@ -383,6 +383,8 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const Ten
                             site);
     }
     const LayoutAttrs layout = ops::resolve_layout({steps}, default_dtype(), options, "linspace");
+    ops::check_fill_value(layout.dtype, start, "linspace", site);
+    ops::check_fill_value(layout.dtype, end, "linspace", site);
     const ops::LinspaceAttrs attrs{layout, start.to<double>(), end.to<double>()};
     return ops::with_grad(dispatch(ops::kLinspace, {}, attrs, site), options, "linspace");
   });

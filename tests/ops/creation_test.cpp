@@ -1,6 +1,7 @@
 #include "ops/creation/creation.h"
 
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -213,6 +214,23 @@ TEST(Creation, FillsRefuseWhatTheDtypeCannotHold) {
   EXPECT_EQ(full({1}, -1, {.dtype = uint8}).item<int64_t>(), 255);
   EXPECT_EQ(full({1}, 2.9, {.dtype = int8}).item<int64_t>(), 2);
   EXPECT_EQ(randint(255, 256, {1}, {.dtype = uint8}).item<int64_t>(), 255);
+}
+
+// As in PyTorch, which also refuses numbers that round to the largest one.
+TEST(Creation, FillsRefuseNumbersThatBecomeInfinite) {
+  const Tensor x = zeros({2}, {.dtype = float16});
+
+  EXPECT_THROW(full({2}, 65520, {.dtype = float16}), InvalidArgument);
+  EXPECT_THROW(full({2}, -1e39), InvalidArgument);
+  EXPECT_THROW(full({2}, 3.4e38, {.dtype = bfloat16}), InvalidArgument);
+  EXPECT_THROW(x.fill_(1e5), InvalidArgument);
+  EXPECT_THROW(masked_fill(x, x.to(bool_), -1e9), InvalidArgument);
+  EXPECT_THROW(scatter(x, 0, zeros({1}, {.dtype = int64}), 1e5), InvalidArgument);
+  EXPECT_THROW(pad(x, {1, 0}, {.value = 1e10}), InvalidArgument);
+  EXPECT_THROW(linspace(0, 1e5, 3, {.dtype = float16}), InvalidArgument);
+  EXPECT_EQ(full({1}, 65519, {.dtype = float16}).item(), 65504);
+  EXPECT_EQ(full({1}, 3.4028235e38).item(), std::numeric_limits<float>::max());
+  EXPECT_EQ(x.fill_(-INFINITY).to(float32).to_vector<float>()[1], -INFINITY);
 }
 
 TEST(Creation, AnItemThatItsTypeCannotHoldRaises) {

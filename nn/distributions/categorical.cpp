@@ -79,15 +79,15 @@ Tensor log_gamma_draws(const Tensor& a) {
 }  // namespace
 
 Bernoulli::Bernoulli(const ProbsOrLogits& parameters, const DistributionOptions& options, Site site)
-    : Distribution("Bernoulli", only_one("Bernoulli", parameters, site).shape()),
+    : Distribution("Bernoulli", only_one("Bernoulli", parameters, site).shape(), {}, options),
       probs_(parameters.probs),
       logits_(parameters.logits) {
   const SiteScope scope(site);
   if (options.validate_args && probs_.defined()) {
-    require("Bernoulli", "probs must be between 0 and 1",
+    require("Bernoulli", "probs must be between 0 and 1", "parameters",
             logical_and(ge(probs_, 0), le(probs_, 1)));
   } else if (options.validate_args) {
-    require("Bernoulli", "logits must not be NaN", logical_not(isnan(logits_)));
+    require("Bernoulli", "logits must not be NaN", "parameters", logical_not(isnan(logits_)));
   }
 }
 
@@ -103,6 +103,10 @@ Tensor Bernoulli::logits() const {
 
 Tensor Bernoulli::draw(const Shape& sample_shape) const {
   return bernoulli(broadcast_to(probs(), extended(sample_shape)));
+}
+
+Distribution::Support Bernoulli::support_at(const Tensor& value) const {
+  return {"0 and 1", logical_or(eq(value, 0), eq(value, 1))};
 }
 
 Tensor Bernoulli::compute_log_prob(const Tensor& value) const {
@@ -127,15 +131,16 @@ Tensor Bernoulli::variance() const {
 Categorical::Categorical(const ProbsOrLogits& parameters, const DistributionOptions& options,
                          Site site)
     : Distribution("Categorical",
-                   without_classes("Categorical", only_one("Categorical", parameters, site), site)),
+                   without_classes("Categorical", only_one("Categorical", parameters, site), site),
+                   {}, options),
       probs_(parameters.probs),
       logits_(parameters.logits) {
   const SiteScope scope(site);
   if (options.validate_args && probs_.defined()) {
     require("Categorical", "probs must not be negative, and one of each row must be positive",
-            logical_and(ge(probs_, 0), gt(probs_.sum(-1, {.keepdim = true}), 0)));
+            "parameters", logical_and(ge(probs_, 0), gt(probs_.sum(-1, {.keepdim = true}), 0)));
   } else if (options.validate_args) {
-    require("Categorical", "logits must not be NaN", logical_not(isnan(logits_)));
+    require("Categorical", "logits must not be NaN", "parameters", logical_not(isnan(logits_)));
   }
 }
 
@@ -152,6 +157,11 @@ Tensor Categorical::draw(const Shape& sample_shape) const {
   const Tensor rows = probs().reshape({-1, num_classes()});
   const Tensor draws = multinomial(rows, sample_shape.numel(), {.replacement = true});
   return draws.t().reshape(extended(sample_shape));
+}
+
+Distribution::Support Categorical::support_at(const Tensor& value) const {
+  const Tensor is_class = logical_and(ge(value, 0), lt(value, num_classes()));
+  return {"classes from 0 on", logical_and(is_class, eq(value, cast(value, int64)))};
 }
 
 Tensor Categorical::compute_log_prob(const Tensor& value) const {
@@ -179,16 +189,23 @@ Tensor Categorical::variance() const {
 
 Dirichlet::Dirichlet(const Tensor& concentration, const DistributionOptions& options, Site site)
     : Distribution("Dirichlet", without_classes("Dirichlet", concentration, site),
-                   classes_of(concentration)),
+                   classes_of(concentration), options),
       concentration_(concentration) {
   const SiteScope scope(site);
   if (options.validate_args) {
-    require("Dirichlet", "concentration must be positive", gt(concentration_, 0));
+    require("Dirichlet", "concentration must be positive", "parameters", gt(concentration_, 0));
   }
 }
 
 Tensor Dirichlet::draw(const Shape& sample_shape) const {
   return softmax(log_gamma_draws(broadcast_to(concentration_, extended(sample_shape))), -1);
+}
+
+Distribution::Support Dirichlet::support_at(const Tensor& value) const {
+  const double rounding =
+      1e-6 + static_cast<double>(concentration_.size(-1)) * machine_epsilon(value.dtype());
+  const Tensor is_whole = le(abs(value.sum(-1) - 1), rounding);
+  return {"probabilities whose sum is 1", logical_and(all(ge(value, 0), -1), is_whole)};
 }
 
 Tensor Dirichlet::compute_log_prob(const Tensor& value) const {

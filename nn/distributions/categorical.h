@@ -24,6 +24,7 @@ class Bernoulli : public Distribution {
   Tensor variance() const override;
 
  protected:
+  Support support_at(const Tensor& value) const override;
   Tensor draw(const Shape& sample_shape) const override;
   Tensor compute_log_prob(const Tensor& value) const override;
   Tensor compute_entropy() const override;
@@ -51,6 +52,7 @@ class Categorical : public Distribution {
   Tensor variance() const override;
 
  protected:
+  Support support_at(const Tensor& value) const override;
   Tensor draw(const Shape& sample_shape) const override;
   // value: classes as integers.
   Tensor compute_log_prob(const Tensor& value) const override;
@@ -75,6 +77,7 @@ class Dirichlet : public Distribution {
   Tensor variance() const override;
 
  protected:
+  Support support_at(const Tensor& value) const override;
   Tensor draw(const Shape& sample_shape) const override;
   Tensor compute_log_prob(const Tensor& value) const override;
   Tensor compute_entropy() const override;

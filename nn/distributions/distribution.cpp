@@ -1,14 +1,21 @@
 #include "nn/distributions/distribution.h"
 
 #include "core/calls/site_scope.h"
+#include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "nn/distributions/support.h"
+#include "ops/elementwise/compare.h"
 #include "ops/elementwise/unary.h"
 
 namespace flow::distributions {
 
-Distribution::Distribution(const char* name, Shape batch_shape, Shape event_shape)
-    : name_(name), batch_shape_(std::move(batch_shape)), event_shape_(std::move(event_shape)) {}
+Distribution::Distribution(const char* name, Shape batch_shape, Shape event_shape,
+                           const DistributionOptions& options)
+    : name_(name),
+      checks_values_(options.validate_args),
+      batch_shape_(std::move(batch_shape)),
+      event_shape_(std::move(event_shape)) {}
 
 Tensor Distribution::sample(const Shape& sample_shape, Site site) const {
   const SiteScope scope(site);
@@ -23,6 +30,11 @@ Tensor Distribution::rsample(const Shape& sample_shape, Site site) const {
 
 Tensor Distribution::log_prob(const Tensor& value, Site site) const {
   const SiteScope scope(site);
+  if (checks_values_ && thread_state().trace == nullptr) {
+    const NoGradGuard no_grad;
+    const Support support = support_at(value);
+    require(name_, str("log_prob() takes ", support.name).c_str(), "values", support.contains);
+  }
   return compute_log_prob(value);
 }
 
@@ -39,6 +51,10 @@ Tensor Distribution::icdf(const Tensor& q, Site site) const {
 Tensor Distribution::entropy(Site site) const {
   const SiteScope scope(site);
   return compute_entropy();
+}
+
+Distribution::Support Distribution::support_at(const Tensor& value) const {
+  return {"real numbers", eq(value, value)};
 }
 
 Tensor Distribution::draw(const Shape& sample_shape) const {

@@ -40,9 +40,9 @@ class Parameter {
 };
 
 struct DistributionOptions {
-  // Checks the parameters where they are given, which reads their values; for global tensors this
-  // is a collective, and it waits for a device. While a graph is traced nothing is checked, because
-  // there are no values.
+  // Checks the parameters where they are given, and that the values of log_prob are possible draws.
+  // This reads the tensors: for global ones it is a collective, and it waits for a device. While a
+  // graph is traced nothing is checked, because there are no values.
   bool validate_args = true;
 };
 
@@ -66,7 +66,8 @@ class Distribution {
   // 2014).
   Tensor rsample(const Shape& sample_shape = {}, Site site = Site::here()) const;
   // The logarithm of the density, or of the probability, at `value`, whose shape broadcasts with
-  // batch_shape + event_shape. The result has no event dims.
+  // batch_shape + event_shape. The result has no event dims. Throws InvalidArgument for a value
+  // that is not in the distribution's support, unless validate_args is false.
   Tensor log_prob(const Tensor& value, Site site = Site::here()) const;
   // The probability of a value up to `value`.
   Tensor cdf(const Tensor& value, Site site = Site::here()) const;
@@ -78,7 +79,18 @@ class Distribution {
   Tensor stddev() const;
 
  protected:
-  Distribution(const char* name, Shape batch_shape, Shape event_shape = {});
+  Distribution(const char* name, Shape batch_shape, Shape event_shape = {},
+               const DistributionOptions& options = {});
+
+  // A set of values and, for each value, whether it is in the set.
+  struct Support {
+    const char* name;
+    Tensor contains;
+  };
+
+  // The values that can be drawn; by default all real numbers, so that only NaN is none. For a
+  // distribution of several numbers, `contains` has no event dims.
+  virtual Support support_at(const Tensor& value) const;
 
   // What the public functions return. By default, draw() is draw_with_gradient(), and the others
   // throw Unsupported.
@@ -96,6 +108,7 @@ class Distribution {
 
  private:
   const char* name_;
+  bool checks_values_;
   Shape batch_shape_;
   Shape event_shape_;
 };

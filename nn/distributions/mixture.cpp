@@ -34,7 +34,7 @@ Shape mixed_shape(const Categorical& mixture, const Distribution& component, Sit
 MixtureSameFamily::MixtureSameFamily(const Categorical& mixture,
                                      std::shared_ptr<const Distribution> component, Site site)
     : Distribution("MixtureSameFamily", mixed_shape(mixture, *component, site),
-                   component->event_shape()),
+                   component->event_shape(), {.validate_args = false}),
       mixture_(mixture),
       component_(std::move(component)) {}
 

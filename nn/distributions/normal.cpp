@@ -29,11 +29,11 @@ Shape common_shape(const char* name, const Parameter& a, const Parameter& b, Sit
 
 Normal::Normal(const Parameter& loc, const Parameter& scale, const DistributionOptions& options,
                Site site)
-    : Distribution("Normal", common_shape("Normal", loc, scale, site)) {
+    : Distribution("Normal", common_shape("Normal", loc, scale, site), {}, options) {
   const SiteScope scope(site);
   std::tie(loc_, scale_) = broadcast_parameters("Normal", loc, scale);
   if (options.validate_args) {
-    require("Normal", "scale must be positive, and loc not NaN",
+    require("Normal", "scale must be positive, and loc not NaN", "parameters",
             logical_and(gt(scale_, 0), logical_not(isnan(loc_))));
   }
 }
@@ -69,14 +69,19 @@ Tensor Normal::variance() const {
 
 Uniform::Uniform(const Parameter& low, const Parameter& high, const DistributionOptions& options,
                  Site site)
-    : Distribution("Uniform", common_shape("Uniform", low, high, site)) {
+    : Distribution("Uniform", common_shape("Uniform", low, high, site), {}, options) {
   const SiteScope scope(site);
   std::tie(low_, high_) = broadcast_parameters("Uniform", low, high);
-  if (options.validate_args) require("Uniform", "low must be less than high", lt(low_, high_));
+  if (options.validate_args)
+    require("Uniform", "low must be less than high", "parameters", lt(low_, high_));
 }
 
 Tensor Uniform::draw_with_gradient(const Shape& sample_shape) const {
   return low_ + uniform_draws(extended(sample_shape), low_) * (high_ - low_);
+}
+
+Distribution::Support Uniform::support_at(const Tensor& value) const {
+  return {"numbers from low to high", logical_and(ge(value, low_), le(value, high_))};
 }
 
 Tensor Uniform::compute_log_prob(const Tensor& value) const {
@@ -106,11 +111,11 @@ Tensor Uniform::variance() const {
 
 Gumbel::Gumbel(const Parameter& loc, const Parameter& scale, const DistributionOptions& options,
                Site site)
-    : Distribution("Gumbel", common_shape("Gumbel", loc, scale, site)) {
+    : Distribution("Gumbel", common_shape("Gumbel", loc, scale, site), {}, options) {
   const SiteScope scope(site);
   std::tie(loc_, scale_) = broadcast_parameters("Gumbel", loc, scale);
   if (options.validate_args) {
-    require("Gumbel", "scale must be positive, and loc not NaN",
+    require("Gumbel", "scale must be positive, and loc not NaN", "parameters",
             logical_and(gt(scale_, 0), logical_not(isnan(loc_))));
   }
 }

@@ -29,7 +29,7 @@ class Normal : public Distribution {
   Tensor loc_, scale_;
 };
 
-// Uniform between `low` and `high`, low < high. log_prob is -inf outside of [low, high).
+// Uniform between `low` and `high`, low < high. log_prob is -inf at `high`, which is not drawn.
 class Uniform : public Distribution {
  public:
   Uniform(const Parameter& low, const Parameter& high, const DistributionOptions& options = {},
@@ -43,6 +43,7 @@ class Uniform : public Distribution {
   Tensor variance() const override;
 
  protected:
+  Support support_at(const Tensor& value) const override;
   Tensor draw_with_gradient(const Shape& sample_shape) const override;
   Tensor compute_log_prob(const Tensor& value) const override;
   Tensor compute_cdf(const Tensor& value) const override;

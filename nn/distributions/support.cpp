@@ -53,11 +53,11 @@ std::pair<Tensor, Tensor> broadcast_parameters(const char* name, const Parameter
   return {broadcast_to(as_tensor(a, b), shape), broadcast_to(as_tensor(b, a), shape)};
 }
 
-void require(const char* name, const char* requirement, const Tensor& holds) {
+void require(const char* name, const char* requirement, const char* received, const Tensor& holds) {
   if (thread_state().trace != nullptr) return;
   const NoGradGuard no_grad;
   if (holds.numel() == 0 || all(holds).item<bool>()) return;
-  throw InvalidArgument(str("[", name, "] ", requirement, "; received parameters of shape ",
+  throw InvalidArgument(str("[", name, "] ", requirement, "; received ", received, " of shape ",
                             holds.shape(),
                             " that break this; correct them, or pass {.validate_args = false} to "
                             "leave the check out"));

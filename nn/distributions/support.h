@@ -23,8 +23,8 @@ Tensor clamp_probs(const Tensor& x);
 std::pair<Tensor, Tensor> broadcast_parameters(const char* name, const Parameter& a,
                                                const Parameter& b);
 
-// Throws InvalidArgument if an element of `holds`, a bool tensor, is false. Does nothing while a
-// graph is traced.
-void require(const char* name, const char* requirement, const Tensor& holds);
+// Throws InvalidArgument if an element of `holds`, a bool tensor, is false. `received` says what
+// was compared. Does nothing while a graph is traced.
+void require(const char* name, const char* requirement, const char* received, const Tensor& holds);
 
 }  // namespace flow::distributions

@@ -99,7 +99,7 @@ TEST(Distributions, GumbelEqualsPyTorch) {
 }
 
 TEST(Distributions, UniformEqualsPyTorch) {
-  const Uniform p(doubles({0, -1, 2}), doubles({1, 3, 2.5}));
+  const Uniform p(doubles({0, -1, 2}), doubles({1, 3, 2.5}), {.validate_args = false});
   const Uniform q(doubles({-1, 0, 2}), doubles({2, 3, 3}));
 
   expect_values(p.log_prob(doubles({0.25, 5, 2})), {0, -kInfinity, 0.6931471805599453});
@@ -262,6 +262,39 @@ TEST(Distributions, WrongParametersAreRefused) {
 }
 
 // Draws, probabilities and gradients of global parameters are those of one rank.
+// torch.distributions refuses the same values.
+TEST(Distributions, ValuesThatCannotBeDrawnAreRefused) {
+  const Uniform uniform(doubles({0}), doubles({1}));
+  const Bernoulli coin({.probs = doubles({0.3})});
+  const Categorical classes({.probs = doubles({0.3, 0.7})});
+  const Dirichlet dirichlet(doubles({1, 2}));
+
+  expect_refused(
+      [] {
+        Normal(0, 1).log_prob(tensor({NAN, 0.0}));
+      },
+      "[Normal] log_prob() takes real numbers; received values of shape (2,)");
+  expect_refused([] { Gumbel(0, 1).log_prob(tensor({NAN})); }, "[Gumbel] log_prob() takes");
+  expect_refused([&] { uniform.log_prob(doubles({1.5})); }, "takes numbers from low to high");
+  expect_refused([&] { coin.log_prob(doubles({0.5})); }, "takes 0 and 1");
+  expect_refused([&] { classes.log_prob(doubles({0.5})); }, "takes classes");
+  expect_refused([&] { classes.log_prob(tensor({-1})); }, "takes classes");
+  expect_refused([&] { classes.log_prob(tensor({2})); }, "takes classes");
+  expect_refused([&] { dirichlet.log_prob(doubles({0.3, 0.6})); }, "whose sum is 1");
+  expect_refused([&] { dirichlet.log_prob(doubles({-0.5, 1.5})); }, "whose sum is 1");
+  expect_refused(
+      [&] { MixtureSameFamily(Categorical({.probs = ones({1})}), uniform).log_prob(doubles({2})); },
+      "[Uniform] log_prob() takes");
+  EXPECT_EQ(uniform.log_prob(doubles({1})).item(), -kInfinity);
+  EXPECT_EQ(Normal(0, 1).log_prob(tensor({kInfinity})).item(), -kInfinity);
+}
+
+TEST(Distributions, DrawsInLowPrecisionHaveALogProbability) {
+  manual_seed(3);
+  const Dirichlet dirichlet(ones({1000}, {.dtype = bfloat16}));
+  EXPECT_TRUE(dirichlet.log_prob(dirichlet.sample({20})).isfinite().all().item<bool>());
+}
+
 TEST(Distributions, ManyRanksGiveOneRanksNumbers) {
   const auto compute = [](const Tensor& loc, const Tensor& probs) {
     manual_seed(8);

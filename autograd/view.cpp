@@ -40,7 +40,7 @@ void track_view(const Call& call, const Decision& decision, const Tensor& output
 
 void refresh_view(TensorImpl& view) {
   TensorAutograd& slot = *find_autograd(view);
-  if (!slot.base->requires_grad) return;
+  if (!view.tracks_grad() || !slot.base->requires_grad) return;
   const GradNode* base_history = slot.base->grad_fn.get();
   if (view.grad_fn && slot.base_history == base_history) return;
   const EnableGradGuard enable_grad;

@@ -58,10 +58,12 @@ struct TensorImpl final : RefCounted<TensorImpl> {
     return storage ? storage->version() : trace != nullptr ? trace->version : 0;
   }
 
-  // True if gradients flow into this tensor directly or through the tensor that it is a view of.
+  // True if gradients flow into this tensor directly, or because the tensor that it is a view of
+  // was written while gradients were recorded. A view that was made before requires_grad_() of its
+  // base is a constant.
   bool tracks_grad() const {
-    return requires_grad ||
-           (autograd != nullptr && autograd->base != nullptr && autograd->base->requires_grad);
+    return requires_grad || (autograd != nullptr && autograd->base != nullptr &&
+                             autograd->base->requires_grad && autograd->base->grad_fn);
   }
 
   // Returns a second tensor that shares the data but has no autograd history; detach() uses it.

@@ -210,6 +210,19 @@ TEST(Views, ViewOfAConstantSeesARecordedWrite) {
   EXPECT_EQ(x.grad().to_vector<float>(), Floats({0, 5}));
 }
 
+// As in PyTorch: only what is read from the leaf itself, or from later views, has gradients.
+TEST(Views, ViewMadeBeforeItsBaseRequiresGradIsAConstant) {
+  const Tensor x = tensor({1.0F, 2.0F, 3.0F});
+  const Tensor early = x.narrow(0, 0, 2);
+  x.requires_grad_();
+
+  EXPECT_FALSE(early.requires_grad());
+  EXPECT_FALSE((early * 2).requires_grad());
+  EXPECT_TRUE(x.narrow(0, 0, 2).requires_grad());
+  (early * x.narrow(0, 1, 2)).sum().backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), Floats({0, 1, 2}));
+}
+
 TEST(Views, WriteToOneViewChangesAnother) {
   const Tensor x = leaf({1, 2});
   const Tensor base = x * 1;

@@ -30,13 +30,14 @@ Ref<Node> node_of(const Tensor& tensor, const char* method, uint32_t* output) {
 
 }  // namespace
 
-const Tensor& AutogradMethods::requires_grad_(bool requires_grad) const {
+const Tensor& AutogradMethods::requires_grad_(bool requires_grad, Site site) const {
   TensorImpl& impl = self().impl();
   if (requires_grad == impl.tracks_grad()) return self();
   if (requires_grad) {
     if (!is_floating(self().dtype())) {
       throw InvalidArgument(str("[requires_grad_] only floating tensors have gradients; received ",
-                                self().meta(), "; cast it first"));
+                                self().meta(), "; cast it first"),
+                            site);
     }
     impl.requires_grad = true;
     autograd::TensorAutograd& slot = make_autograd(impl);
@@ -50,7 +51,8 @@ const Tensor& AutogradMethods::requires_grad_(bool requires_grad) const {
   if (!self().is_leaf()) {
     throw InvalidArgument(
         "[requires_grad_] the tensor is the result of a recorded op; only leaves can stop "
-        "requiring grad: use detach()");
+        "requiring grad: use detach()",
+        site);
   }
   impl.requires_grad = false;
   return self();

@@ -1,6 +1,7 @@
 #include "core/error.h"
 
 #include <sstream>
+#include <string_view>
 
 #include "core/calls/site_scope.h"
 #include "core/context.h"
@@ -26,8 +27,10 @@ Error::Error(const std::string& message, Site site)
       module_path_(running_module()),
       is_site_of_call_(is_users(site)) {
   if (!is_site_of_call_) {
+    // A line of a standard header, such as <optional>, that converts an argument tells nothing.
+    const bool is_librarys = std::string_view(site.file()).starts_with("flow:");
     const Site scope = SiteScope::current();
-    if (scope.is_known()) site_ = scope;
+    if (scope.is_known() || !is_librarys) site_ = scope;
   }
   set_what(message);
 }

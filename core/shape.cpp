@@ -33,14 +33,14 @@ Strides contiguous_strides(const Shape& shape) {
   return strides;
 }
 
-Padding::Padding(std::string_view word) {
+Padding::Padding(std::string_view word, Site site) {
   if (word == "same" || word == "SAME") {
     mode_ = Mode::kSame;
   } else if (word == "valid" || word == "VALID") {
     mode_ = Mode::kValid;
   } else {
     throw InvalidArgument(
-        str("[padding] unknown word \"", word, "\"; use \"same\", \"valid\" or numbers"));
+        str("[padding] unknown word \"", word, "\"; use \"same\", \"valid\" or numbers"), site);
   }
 }
 

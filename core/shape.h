@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/site.h"
+
 namespace flow {
 
 // The largest number of dims of a tensor.
@@ -167,10 +169,11 @@ class Padding {
   Padding(Ints values) : numbers_(std::move(values)) {}  // NOLINT(google-explicit-constructor)
 
   // NOLINTNEXTLINE(google-explicit-constructor)
-  Padding(const char* word) : Padding(std::string_view(word)) {}
+  Padding(const char* word, Site site = Site::here()) : Padding(std::string_view(word), site) {}
 
   // Throws InvalidArgument for any other word.
-  Padding(std::string_view word);  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  Padding(std::string_view word, Site site = Site::here());
 
   Mode mode() const { return mode_; }
 

@@ -68,8 +68,9 @@ class Tensor : public PointwiseMethods,
 
   const flow::Shape& shape() const { return meta().shape; }
 
-  // The size of `dim`, which counts from the end if it is negative.
-  int64_t size(int64_t dim) const;
+  // The size of `dim`, which counts from the end if it is negative. Throws InvalidArgument if there
+  // is no such dim; a tensor without dims has none.
+  int64_t size(int64_t dim, Site site = Site::here()) const;
 
   int64_t dim() const { return meta().shape.size(); }
 
@@ -90,7 +91,7 @@ class Tensor : public PointwiseMethods,
   // The strides of this rank's part.
   const Strides& strides() const { return meta().strides; }
 
-  int64_t stride(int64_t dim) const;
+  int64_t stride(int64_t dim, Site site = Site::here()) const;
   int64_t storage_offset() const;
 
   bool is_contiguous() const { return meta().is_contiguous; }
@@ -106,7 +107,7 @@ class Tensor : public PointwiseMethods,
   // This rank's memory. Throws InvalidArgument unless T is the dtype's C++ type. A blocked layout
   // becomes strided first.
   template <class T>
-  T* data() const;
+  T* data(Site site = Site::here()) const;
   // The logical tensor as a local tensor on every rank.
   Tensor full(Site site = Site::here()) const;
 
@@ -242,7 +243,7 @@ namespace internal {
 // Copies all logical elements in row-major order, converted to `dtype`; collective for a global
 // tensor. Defined in boxing.
 void read_values(const Tensor& tensor, DType dtype, void* target, const char* method, Site site);
-void check_data_type(const Tensor& tensor, DType wanted);
+void check_data_type(const Tensor& tensor, DType wanted, Site site);
 }  // namespace internal
 
 template <class T>
@@ -266,8 +267,8 @@ std::vector<T> Tensor::to_vector(Site site) const {
 }
 
 template <class T>
-T* Tensor::data() const {
-  internal::check_data_type(*this, dtype_of<T>);
+T* Tensor::data(Site site) const {
+  internal::check_data_type(*this, dtype_of<T>, site);
   return impl().storage ? reinterpret_cast<T*>(impl().data()) : nullptr;
 }
 

@@ -15,7 +15,7 @@ struct BackwardOptions;
 
 class AutogradMethods : public MethodFamily<AutogradMethods> {
  public:
-  const Tensor& requires_grad_(bool requires_grad = true) const;
+  const Tensor& requires_grad_(bool requires_grad = true, Site site = Site::here()) const;
   // The accumulated gradient; undefined when there is none.
   Tensor grad() const;
   void set_grad(const Tensor& grad) const;

@@ -84,10 +84,11 @@ int64_t product_of(const Shape& shape, int64_t begin, int64_t end) {
 
 }  // namespace
 
-MatrixOrd::MatrixOrd(const char* word) : word_(word) {
+MatrixOrd::MatrixOrd(const char* word, Site site) : word_(word) {
   if (word_ != "fro" && word_ != "nuc") {
     throw InvalidArgument(str("[MatrixOrd] the norm is \"", word_,
-                              "\"; give \"fro\", \"nuc\", 1, -1, 2, -2 or ±infinity"));
+                              "\"; give \"fro\", \"nuc\", 1, -1, 2, -2 or ±infinity"),
+                          site);
   }
 }
 

@@ -20,8 +20,9 @@ using flow::VectorNormOptions;
 // A norm of a matrix: "fro", "nuc", or one of the numbers 1, -1, 2, -2 and ±infinity.
 class MatrixOrd {
  public:
-  MatrixOrd(const char* word);  // NOLINT(google-explicit-constructor): {.ord = "nuc"}
-  MatrixOrd(double number);     // NOLINT(google-explicit-constructor): {.ord = 0.5}
+  // NOLINTNEXTLINE(google-explicit-constructor): {.ord = "nuc"}
+  MatrixOrd(const char* word, Site site = Site::here());
+  MatrixOrd(double number);  // NOLINT(google-explicit-constructor): {.ord = 0.5}
 
   template <std::integral T>
   MatrixOrd(T number)  // NOLINT(google-explicit-constructor): {.ord = 0} is no null pointer

@@ -63,6 +63,38 @@ TEST(ErrorPlace, IsTheLineOfAnOp) {
   expect_starts(error_of([&] { zeros({-1}); }), here(__LINE__));
 }
 
+TEST(ErrorPlace, IsTheLineOfAQuestionAboutATensor) {
+  const Tensor x = ones({2, 3});
+
+  expect_starts(error_of([&] { x.size(2); }), at(__LINE__, "", "size"));
+  expect_starts(error_of([&] { tensor(1.0).size(0); }), at(__LINE__, "", "size"));
+  expect_starts(error_of([&] { tensor(1.0).size(-1); }), at(__LINE__, "", "size"));
+  expect_starts(error_of([&] { x.stride(-3); }), at(__LINE__, "", "stride"));
+  expect_starts(error_of([&] { x.data<double>(); }), at(__LINE__, "", "data"));
+  expect_starts(error_of([&] { tensor(1).requires_grad_(); }),
+                at(__LINE__ - 1, "", "requires_grad_"));
+  expect_starts(error_of([&] { (x.requires_grad_() * 2).requires_grad_(false); }),
+                at(__LINE__ - 1, "", "requires_grad_"));
+}
+
+TEST(ErrorPlace, IsTheLineOfAWord) {
+  const Tensor x = ones({1, 1, 3, 3});
+
+  expect_starts(error_of([&] { conv2d(x, x, {.padding = "sma"}); }), at(__LINE__, "", "padding"));
+  expect_starts(error_of([&] { linalg::matrix_norm(x, {.ord = "frob"}); }),
+                at(__LINE__ - 1, "", "MatrixOrd"));
+}
+
+// The word becomes a MatrixOrd in <optional>, which knows no line of the user.
+TEST(ErrorPlace, IsNoLineOfAStandardHeader) {
+  try {
+    linalg::norm(ones({2, 2}), {.ord = "frob"});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const InvalidArgument& error) {
+    EXPECT_EQ(std::string(error.what()).find("[MatrixOrd]"), 0U) << error.what();
+  }
+}
+
 TEST(ErrorPlace, IsTheLineOfAnOptimizer) {
   const Tensor w = ones({2}).requires_grad_();
 

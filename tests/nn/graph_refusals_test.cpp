@@ -117,8 +117,7 @@ TEST(GraphErrors, ValuesFromOutsideAreRefusedBecauseAPlanWouldKeepThem) {
     graph.body = body;
     const std::string error = error_of<InvalidArgument>([&] { graph(ones({2})); });
     EXPECT_TRUE(has(error, method)) << error;
-    const bool knows_line = method != std::string("[data]");
-    EXPECT_EQ(has(error, "graph_refusals_test.cpp:"), knows_line) << error;
+    EXPECT_TRUE(has(error, "graph_refusals_test.cpp:")) << error;
   }
 }
 

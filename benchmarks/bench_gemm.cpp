@@ -232,7 +232,7 @@ int main(int argc, char** argv) {
   }
   for (const auto& [name, rows] : {std::pair{"kernel/sgemm/summary", &summary},
                                    std::pair{"kernel/sgemm/summary_of_few_rows", &few_rows}}) {
-    benchmark::RegisterBenchmark(name, [rows](benchmark::State& state) {
+    benchmark::RegisterBenchmark(name, [rows = rows](benchmark::State& state) {
       summarise(state, *rows);
     })->Iterations(1);
   }

@@ -58,7 +58,7 @@ std::vector<Layout> layouts() {
       // Weights split in the same way. With split samples they are gathered, because they are
       // smaller.
       {.name = "tp2_rows", .placement = both, .data = sbp::split(0), .model = heads_and_widths}};
-  for (const size_t i : {1, 2}) {
+  for (const size_t i : {size_t{1}, size_t{2}}) {
     Layout compiled = all[i];
     compiled.name += "/graph";
     compiled.is_compiled = true;

@@ -3,6 +3,9 @@
 # they use: tools/check compiles each header without, and -DFLOW_PCH=OFF builds every file without
 # (the preset tidy does).
 option(FLOW_PCH "Precompile the headers that nearly every file includes" ON)
+if(NOT FLOW_PCH)
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+endif()
 
 set(FLOW_PCH_HEADERS
     <algorithm>

@@ -72,7 +72,7 @@ void CalledModules::note_call(const ModuleBase& module, size_t bytes) {
 }
 
 void CalledModules::note_condition(const void* subject, std::function<bool()> holds) {
-  reads_.conditions_.try_emplace(subject, std::move(holds));
+  reads_.conditions_.emplace(subject, std::move(holds));
 }
 
 ModuleReads CalledModules::take() {

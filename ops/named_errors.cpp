@@ -10,7 +10,7 @@ template <class Kind>
   if (text.starts_with("[") && end != std::string::npos) text.erase(0, end + 2);
   Kind renamed(str("[", function, "] ", text), error.site());
   renamed.add_place(site);
-  throw renamed;
+  throw Kind(renamed);
 }
 }  // namespace
 

@@ -72,6 +72,7 @@ int64_t read_memory(int64_t process_id, uint64_t address, std::byte* target, int
   while (read < bytes) {
     const auto rest = static_cast<size_t>(bytes - read);
     const iovec to{target + read, rest};
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address in the other process
     const iovec from{reinterpret_cast<void*>(address + static_cast<uint64_t>(read)), rest};
     const ssize_t count = process_vm_readv(static_cast<pid_t>(process_id), &to, 1, &from, 1, 0);
     if (count <= 0) break;

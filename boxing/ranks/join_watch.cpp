@@ -29,7 +29,7 @@ constexpr const char* kAdvice =
 
 // flowrun's folder, else the folder that mpirun has for the processes of this host.
 std::string meeting_folder() {
-  const std::string session = env_string("FLOW_STATUS_DIR", "");
+  std::string session = env_string("FLOW_STATUS_DIR", "");
   if (!session.empty()) return session;
   const char* of_mpirun = std::getenv("PMIX_SERVER_TMPDIR");
   return of_mpirun == nullptr ? "" : of_mpirun;

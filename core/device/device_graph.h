@@ -65,7 +65,7 @@ class DeviceGraph {
 class CapturedDraw {
  public:
   explicit CapturedDraw(const RandomStream* there);
-  ~CapturedDraw();
+  ~CapturedDraw();  // NOLINT(performance-trivially-destructible): with CUDA it does work
   CapturedDraw(const CapturedDraw&) = delete;
   CapturedDraw& operator=(const CapturedDraw&) = delete;
 

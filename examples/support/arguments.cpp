@@ -10,8 +10,8 @@
 
 namespace examples {
 
-Arguments::Arguments(int argc, char** argv, const std::string& what, const Offered& offered) {
-  steps = offered.steps;
+Arguments::Arguments(int argc, char** argv, const std::string& what, const Offered& offered)
+    : steps(offered.steps) {
   CLI::App app(what);
   app.add_option("--device", device, "where to compute")->check(CLI::IsMember({"cpu", "cuda"}));
   if (offered.random) app.add_option("--seed", seed, "seed of all random numbers");

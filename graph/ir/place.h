@@ -19,7 +19,7 @@ template <class E>
 [[noreturn]] void throw_at(const Node& node, const std::string& message) {
   E error(message);
   error.add_place(site_of(node), interned(node.module));
-  throw error;
+  throw E(error);
 }
 
 }  // namespace flow::graph

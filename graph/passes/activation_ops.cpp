@@ -11,15 +11,15 @@
 namespace flow::graph {
 
 const ActivationOps* activation_ops(const OpDef* value) {
-  static const std::array kAll = {ActivationOps{&ops::op_of<ops::Gelu>(), &ops::kGeluGrad,
-                                                &ops::kGeluAndGrad, &ops::kGeluAndSlope},
-                                  ActivationOps{&ops::op_of<ops::GeluTanh>(), &ops::kGeluTanhGrad,
-                                                &ops::kGeluTanhAndGrad, &ops::kGeluTanhAndSlope},
-                                  ActivationOps{&ops::op_of<ops::Silu>(), &ops::kSiluGrad,
-                                                &ops::kSiluAndGrad, &ops::kSiluAndSlope}};
-  const auto found = std::find_if(kAll.begin(), kAll.end(),
+  static const std::array known = {ActivationOps{&ops::op_of<ops::Gelu>(), &ops::kGeluGrad,
+                                                 &ops::kGeluAndGrad, &ops::kGeluAndSlope},
+                                   ActivationOps{&ops::op_of<ops::GeluTanh>(), &ops::kGeluTanhGrad,
+                                                 &ops::kGeluTanhAndGrad, &ops::kGeluTanhAndSlope},
+                                   ActivationOps{&ops::op_of<ops::Silu>(), &ops::kSiluGrad,
+                                                 &ops::kSiluAndGrad, &ops::kSiluAndSlope}};
+  const auto found = std::find_if(known.begin(), known.end(),
                                   [&](const ActivationOps& ops) { return ops.value == value; });
-  return found == kAll.end() ? nullptr : &*found;
+  return found == known.end() ? nullptr : &*found;
 }
 
 bool has_convolutions(const Graph& graph) {

@@ -141,6 +141,7 @@ std::string build_id() {
         if (!is_it) return 0;
         for (const auto& header : headers) {
           if (header.p_type != PT_NOTE) continue;
+          // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader has addresses as integers
           const auto* at = reinterpret_cast<const std::byte*>(info->dlpi_addr + header.p_vaddr);
           const std::byte* end = at + header.p_memsz;
           while (at + sizeof(ElfW(Nhdr)) <= end) {

@@ -179,7 +179,7 @@ class PositionalNode {
     for (const ValueId id : node_.outputs)
       metas.push_back(timed_meta(id, buffers_.sbp_of(id), shard));
     const bool draws_globally = buffers_.value(node_.outputs[0]).placement.defined();
-    const std::vector<BufferId> outputs = builder_.add_node(node_, parts, metas, draws_globally);
+    std::vector<BufferId> outputs = builder_.add_node(node_, parts, metas, draws_globally);
     for (const BufferId output : outputs)
       builder_.set_holders(output, holders);
     return outputs;

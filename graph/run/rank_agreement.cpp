@@ -254,18 +254,18 @@ std::vector<std::string> agreement_lines(const CompiledArtifact& step) {
 }
 
 RankAgreement::RankAgreement(const CompiledArtifact& step)
-    : step_(step), ranks_(ranks_of(step.graph)) {
-  concerns_others_ =
-      ranks_.size() > 1 && std::binary_search(ranks_.begin(), ranks_.end(), env::rank());
-  key_ = concerns_others_ ? hash_of(agreement_lines(step)) : Key();
-  is_reached_ = !concerns_others_;
-  has_errors_of_one_rank_ =
-      concerns_others_ &&
-      std::any_of(step.graph.values.begin(), step.graph.values.end(), [&](const Value& value) {
-        return !value.placement.defined() || value.placement.ranks().size() != ranks_.size();
-      });
-  running_ = &boxing::running_step(key_.first, text_of_inputs(step.graph));
-}
+    : step_(step),
+      ranks_(ranks_of(step.graph)),
+      concerns_others_(ranks_.size() > 1 &&
+                       std::binary_search(ranks_.begin(), ranks_.end(), env::rank())),
+      key_(concerns_others_ ? hash_of(agreement_lines(step)) : Key()),
+      running_(&boxing::running_step(key_.first, text_of_inputs(step.graph))),
+      is_reached_(!concerns_others_),
+      has_errors_of_one_rank_(
+          concerns_others_ &&
+          std::any_of(step.graph.values.begin(), step.graph.values.end(), [&](const Value& value) {
+            return !value.placement.defined() || value.placement.ranks().size() != ranks_.size();
+          })) {}
 
 void RankAgreement::reach(RankContext& rank) {
   if (is_reached_) return;

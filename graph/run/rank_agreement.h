@@ -41,9 +41,9 @@ class RankAgreement {
  private:
   const CompiledArtifact& step_;
   std::vector<int64_t> ranks_;  // of all placements, ascending; empty: all tensors are local
+  bool concerns_others_;
   std::pair<uint64_t, uint64_t> key_;
   const boxing::RunningStep* running_;
-  bool concerns_others_;
   bool is_reached_;
   bool has_errors_of_one_rank_;
 };

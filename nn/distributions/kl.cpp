@@ -63,7 +63,7 @@ Tensor kl(const Categorical& p, const Categorical& q) {
 }
 
 Tensor kl(const Dirichlet& p, const Dirichlet& q) {
-  const Tensor a = p.concentration(), b = q.concentration();
+  const Tensor &a = p.concentration(), &b = q.concentration();
   const Tensor total = a.sum(-1, {.keepdim = true});
   return lgamma(total.squeeze(-1)) - lgamma(b.sum(-1)) + (lgamma(b) - lgamma(a)).sum(-1) +
          ((a - b) * (digamma(a) - digamma(total))).sum(-1);

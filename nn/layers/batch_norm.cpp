@@ -42,13 +42,13 @@ Tensor BatchNormState::normalize(const char* layer, const Tensor& x, bool has_di
     mean = running_mean;
     var = running_var;
   }
-  const Tensor y = batch_norm(x, mean, var,
-                              {.weight = weight,
-                               .bias = bias,
-                               .training = is_training || !running_mean.defined(),
-                               .momentum = options_.momentum.value_or(1),
-                               .eps = options_.eps,
-                               .stats = options_.stats});
+  Tensor y = batch_norm(x, mean, var,
+                        {.weight = weight,
+                         .bias = bias,
+                         .training = is_training || !running_mean.defined(),
+                         .momentum = options_.momentum.value_or(1),
+                         .eps = options_.eps,
+                         .stats = options_.stats});
   if (takes_average) average_in(mean, var);
   return y;
 }

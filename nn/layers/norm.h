@@ -20,8 +20,8 @@ struct LayerNormOptions {
 // weight, bias: normalized_shape.
 class LayerNorm : public Module<LayerNorm> {
  public:
-  explicit LayerNorm(std::initializer_list<int64_t> normalized_shape, LayerNormOptions options = {},
-                     Site site = Site::here())
+  LayerNorm(std::initializer_list<int64_t> normalized_shape, LayerNormOptions options = {},
+            Site site = Site::here())
       : LayerNorm(Ints(normalized_shape), options, site) {}
 
   explicit LayerNorm(const Ints& normalized_shape, LayerNormOptions options = {},
@@ -45,8 +45,8 @@ struct RMSNormOptions {
 // 2019).
 class RMSNorm : public Module<RMSNorm> {
  public:
-  explicit RMSNorm(std::initializer_list<int64_t> normalized_shape, RMSNormOptions options = {},
-                   Site site = Site::here())
+  RMSNorm(std::initializer_list<int64_t> normalized_shape, RMSNormOptions options = {},
+          Site site = Site::here())
       : RMSNorm(Ints(normalized_shape), options, site) {}
 
   explicit RMSNorm(const Ints& normalized_shape, RMSNormOptions options = {},

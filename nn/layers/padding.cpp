@@ -19,7 +19,7 @@ PaddingBase::PaddingBase(const char* layer, int64_t num_dims, const Ints& paddin
 }
 
 std::string PaddingBase::option_text() const {
-  const std::string amounts = internal::text_of(padding_);
+  std::string amounts = internal::text_of(padding_);
   if (!std::string_view(layer_).starts_with("Constant")) return amounts;
   return "padding=" + amounts + ", value=" + internal::text_of(options_.value);
 }

@@ -174,7 +174,7 @@ class LBFGS::Descent {
 
   // Evaluates the function. Returns its value, and sets whether that is a minimum already.
   Tensor begin(bool& is_flat) {
-    const Tensor loss = evaluate().detach();
+    Tensor loss = evaluate().detach();
     is_flat = largest(gradients_) <= options_.tolerance_grad;
     return loss;
   }
@@ -298,7 +298,7 @@ Tensor LBFGS::step(const std::function<Tensor()>& closure, Site site) {
   Memory memory = load();
   Descent descent(options, groups()[0].params, closure, memory);
   bool is_flat = false;
-  const Tensor first_loss = descent.begin(is_flat);
+  Tensor first_loss = descent.begin(is_flat);
   if (is_flat) return first_loss;
   for (int64_t i = 1; i <= options.max_iter; ++i)
     if (!descent.iterate(i == options.max_iter)) break;

@@ -46,9 +46,9 @@ class Search {
   }
 
   void set_bracket(LinePoint a, LinePoint b) {
-    const bool a_is_lower = a.value <= b.value;
-    low_ = a_is_lower ? std::move(a) : b;
-    high_ = a_is_lower ? std::move(b) : std::move(a);
+    if (!(a.value <= b.value)) std::swap(a, b);  // also for NaN
+    low_ = std::move(a);
+    high_ = std::move(b);
   }
 
   // Moves outwards until two points enclose a good one. True if a good one was met; it is low_.

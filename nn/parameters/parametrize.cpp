@@ -154,7 +154,7 @@ namespace {
 Tensor copy_as_parameter(ParametrizationList& list, const char* name, const Tensor& value,
                          const Tensor& like) {
   const bool is_trained = like.requires_grad();
-  const Tensor original = list.register_parameter(name, value.detach().clone());
+  Tensor original = list.register_parameter(name, value.detach().clone());
   original.requires_grad_(is_trained);
   return original;
 }

@@ -161,7 +161,7 @@ inline void find_corners(const GridState<T>& state, const T* grid, int64_t sampl
         const GridTap<T>& tap = taps[static_cast<size_t>(t)];
         for (int k = 0; k < num; ++k) {
           const auto from = static_cast<size_t>(k);
-          const auto to = static_cast<size_t>(t * num + k);
+          const auto to = static_cast<size_t>(t) * static_cast<size_t>(num) + from;
           const bool is_inside = tap.at >= 0 && place[from] < state.area;
           place[to] = is_inside ? place[from] * state.sizes[dim] + tap.at : state.area;
           weight[to] = is_inside ? weight[from] * tap.weight : T{0};

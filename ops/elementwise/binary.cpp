@@ -100,7 +100,7 @@ void check_difference(const TensorArg& a, const TensorArg& b) {
 Tensor nonfinite_aware(const TensorArg& a, const TensorArg& b,
                        Tensor (*choose)(const TensorArg&, const TensorArg&)) {
   const Site site = a.site();
-  const Tensor chosen = choose(a, b);
+  Tensor chosen = choose(a, b);
   if (!is_floating(chosen.dtype())) return chosen;
   const Tensor without_a = where({isnan(a), site}, b, {chosen, site});
   return where({isnan(b), site}, a, {without_a, site});

@@ -194,7 +194,7 @@ std::string field_to_string(const FusedProgram& program) {
           str(arguments.empty() ? "" : ", ", operand.is_result() ? "t" : "x", operand.index());
     }
     const std::string attrs = op.attrs == nullptr ? "" : op.attrs->to_string(program.attrs(i));
-    text += arguments + (attrs.empty() ? "" : ", ") + attrs + "), ";
+    text += str(arguments, attrs.empty() ? "" : ", ", attrs, "), ");
     if (program.is_returned(i)) returned += str(returned.empty() ? "" : " ", "t", i);
   }
   return text + "return " + returned + "]";

@@ -52,7 +52,7 @@ inline Scalar rounded_like(const TensorArg& x, const Scalar& number) {
 
 template <class Row>
 const Tensor& run_in_place(const TensorArg& x) {
-  constexpr const OpDef& op = op_of<Row>();
+  const OpDef& op = op_of<Row>();
   return named_in_place(op, x.site(), [&]() -> const Tensor& {
     if (reads_old_value(op, {&x.tensor()})) {
       return write_from_copy(

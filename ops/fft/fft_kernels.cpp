@@ -33,8 +33,8 @@ template <class Line>
 struct FftState {
   using Complex = std::complex<typename Line::Real>;
 
-  FftState(const FftAttrs& attrs, int64_t length_, bool inverse)
-      : points(attrs.points), length(length_), line(length_, inverse) {}
+  FftState(const FftAttrs& attrs, int64_t size, bool inverse)
+      : points(attrs.points), length(size), line(size, inverse) {}
 
   int64_t outer = 1;  // the lines before the dim, and those after it
   int64_t inner = 1;

@@ -370,7 +370,7 @@ int64_t position_without_scalars(const Shape& dims, const std::vector<Tensor>& i
       others.push_back(dims[i] - scalars);
     }
   }
-  return others.size() == 0 ? picked_position(dims) : picked_position(others);
+  return others.empty() ? picked_position(dims) : picked_position(others);
 }
 
 // Masks are replaced by the positions of their elements unless the only one is kept.

@@ -262,7 +262,7 @@ Tensor segment_ends(const TensorArg& data, const SegmentReduceOptions& options) 
             data->shape(), " and axis ", options.axis),
         site);
   }
-  const Tensor whole = cast({given.detach(), site}, DType::kInt64);
+  Tensor whole = cast({given.detach(), site}, DType::kInt64);
   if (options.offsets.defined()) {
     check_segments(diff({whole, site}), data->size(axis), true, site);
     return whole;
@@ -300,7 +300,7 @@ Tensor segment_reduce(const TensorArg& data, const std::string& reduce,
     const TensorOptions values = ops::whole_like(data);
     const Tensor start = full(shape, options.initial.value_or(kind.start), values, site);
     const Tensor reduced = scatter_reduce({start, site}, axis, {index, site}, data, kind.reduce);
-    const Tensor inside = narrow({reduced, site}, axis, 1, segments);
+    Tensor inside = narrow({reduced, site}, axis, 1, segments);
     if (reduce != "mean") return inside;
     along[axis] = segments;
     const Tensor counts = cast({reshape({diff({ends, site}), site}, along), site}, data->dtype());

@@ -116,12 +116,12 @@ void search_fast(const KernelContext& ctx) {
   const int64_t size = sequence.shape()[sequence.shape().size() - 1];
   // One sequence serves all values as one row.
   const int64_t count = is_shared ? values.numel() : values.shape()[values.shape().size() - 1];
-  constexpr auto together = static_cast<int64_t>(kTogether);
-  const int64_t blocks = (count + together - 1) / together;
+  constexpr auto kGroup = static_cast<int64_t>(kTogether);
+  const int64_t blocks = (count + kGroup - 1) / kGroup;
   const auto search_block = [&](int64_t block) {
     const int64_t row = block / blocks;
-    const int64_t begin = block % blocks * together;
-    const int64_t n = std::min(together, count - begin);
+    const int64_t begin = block % blocks * kGroup;
+    const int64_t n = std::min(kGroup, count - begin);
     const Line within = line_of(sequence, sequence.shape().size() - 1, is_shared ? 0 : row);
     const T* sought = values.as<T>() + row * count + begin;
     std::array<Compared<T>, kTogether> wanted{};

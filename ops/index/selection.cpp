@@ -197,7 +197,7 @@ Tensor nonzero_static(const TensorArg& x, const NonzeroStaticOptions& options) {
     const Tensor rows = columns.empty() ? zeros({num_found, shape.size()}, layout, site)
                                         : stack({columns, site}, 1);
     const Tensor is_missing = ge({arange(num_found, layout, site), site}, count_nonzero(values));
-    const Tensor found =
+    Tensor found =
         masked_fill({rows, site}, {unsqueeze({is_missing, site}, 1), site}, options.fill_value);
     if (num_found == options.size) return found;
     const Tensor rest =

@@ -157,10 +157,11 @@ class LineOrder {
   }
 
   LineOrder(const KernelContext& ctx, int64_t size)
-      : memory_(ctx.scratch(static_cast<size_t>(bytes(size)))), size_(size) {
+      : memory_(ctx.scratch(static_cast<size_t>(bytes(size)))),
+        size_(size),
+        keys_(reinterpret_cast<KeyOf<T>*>(memory_->data())),
+        narrow_(reinterpret_cast<int32_t*>(memory_->data())) {
     const int64_t padded = size + Vec<int32_t>::kLanes;
-    keys_ = reinterpret_cast<KeyOf<T>*>(memory_->data());
-    narrow_ = reinterpret_cast<int32_t*>(memory_->data());
     if constexpr (sizeof(T) == 8) narrow_ += 2 * padded;
     ranks_ = narrow_ + padded;
     items_ = ranks_ + padded;

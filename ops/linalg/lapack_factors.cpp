@@ -68,8 +68,8 @@ struct Functions {
 
 template <class T>
 const Functions<T>& functions() {
-  static const Functions<T> kFunctions;
-  return kFunctions;
+  static const Functions<T> all;
+  return all;
 }
 
 // Leading dims must not be 0.

@@ -108,13 +108,13 @@ struct BlockPivot {
 
 // Of the blocks with one and with two rows, that whose elimination makes elements grow less.
 BlockPivot choose_pivot(const LowerTriangle& x, int64_t k) {
-  const double kShare = (1 + std::sqrt(17.0)) / 8;
+  const double share = (1 + std::sqrt(17.0)) / 8;
   const int64_t other = x.largest_row(k, k);
   const double own = std::abs(x.at(k, k)), below = std::abs(x.at(other, k));
-  if (other == k || !(own < kShare * below)) return {1, k};  // also for NaN
+  if (other == k || !(own < share * below)) return {1, k};  // also for NaN
   const double beside = std::abs(x.at(x.largest_row(other, k), other));
-  if (own >= kShare * below * (below / beside)) return {1, k};
-  return {std::abs(x.at(other, other)) >= kShare * beside ? 1 : 2, other};
+  if (own >= share * below * (below / beside)) return {1, k};
+  return {std::abs(x.at(other, other)) >= share * beside ? 1 : 2, other};
 }
 
 int64_t ldl_by_columns(int64_t n, double* a, int32_t* pivots, double* /*work*/) {

@@ -217,7 +217,7 @@ CpuTable committed_cpu_table(CpuIsa isa) {
 }
 
 std::string cpu_table_path() {
-  const std::string named = env_string("FLOW_CPU_TABLE", "");
+  std::string named = env_string("FLOW_CPU_TABLE", "");
   if (!named.empty()) return named;
   const std::string home = home_folder();
   if (home.empty()) return "";

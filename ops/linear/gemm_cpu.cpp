@@ -439,7 +439,8 @@ void multiply(const GemmCall<T>& call, GemmRange rows, GemmRange columns, GemmRa
 // second-level caches are larger, and where a tile of B does not stay in the first.
 constexpr int64_t kMaxDepth = kPackedAPasses ? 512 : 256;
 template <class T>
-constexpr int64_t kUnitRows = (kPackedAPasses ? 144 * 4 / sizeof(T) : 192) / kTileRows* kTileRows;
+constexpr int64_t kUnitRows =
+    (kPackedAPasses ? size_t{144} * 4 / sizeof(T) : 192) / kTileRows* kTileRows;
 
 template <class T>
 constexpr GemmKernels<T> kernels() {

@@ -19,7 +19,7 @@ constexpr int64_t kMaxRows = 32;
 constexpr int kDeep = FLOW_ISA == 2 ? 8 : 6;
 constexpr int kVectors = 2;
 // The sums of a panel of columns stay in a first-level cache of 32 KiB.
-constexpr int64_t kSumBytes = (FLOW_ISA == 2 ? 12 : 20) * 1024;
+constexpr int64_t kSumBytes = (FLOW_ISA == 2 ? 12 : 20) * int64_t{1024};
 
 // One pass over one or more vectors of columns: sums[i][j] += sum over q of a[i][q] * b[q][j]. a
 // has kDeep factors for each row, of which kRowsOfB count. If kTail, `tail` elements of B exist;

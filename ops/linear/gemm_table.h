@@ -54,10 +54,10 @@ class GemmTable {
 
  private:
   static size_t index(int type, int form, int m, int n, int k) {
-    return static_cast<size_t>(
-        (((type * kNumForms + form) * kGemmSizeClasses + m) * kGemmSizeClasses + n) *
-            kGemmSizeClasses +
-        k);
+    int i = type * kNumForms + form;
+    for (const int size : {m, n, k})
+      i = i * kGemmSizeClasses + size;
+    return static_cast<size_t>(i);
   }
 
   std::array<char,

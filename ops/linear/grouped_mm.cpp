@@ -23,7 +23,7 @@ std::vector<int64_t> group_ends(const TensorArg& a, const Tensor& offs, int64_t 
         "[grouped_mm] needs offs, a vector of integers, unless both operands are stacks", site);
   }
   const Tensor whole = cast({offs.detach(), site}, DType::kInt64);
-  const std::vector<int64_t> ends = whole.to_vector<int64_t>();
+  std::vector<int64_t> ends = whole.to_vector<int64_t>();
   int64_t last = 0;
   for (const int64_t end : ends) {
     if (end < last || end > size) {

@@ -181,7 +181,7 @@ Tensor at_rank(const TensorArg& lines, const Tensor& count, double q,
   const auto at = [&](const Tensor& place) {
     return gather(lines, -1, {cast({place, site}, DType::kInt64), site});
   };
-  const Tensor lower = at(below);
+  Tensor lower = at(below);
   if (interpolation == "nearest") return lower;
   return between({lower, site}, at(ceil({rank, site})), weight, interpolation);
 }

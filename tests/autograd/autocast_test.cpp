@@ -27,6 +27,7 @@
 #include "ops/elementwise/trigonometry.h"
 #include "ops/elementwise/unary.h"
 #include "ops/index/gather.h"
+#include "ops/index/selection.h"
 #include "ops/linear/attention.h"
 #include "ops/linear/einsum.h"
 #include "ops/linear/matmul.h"

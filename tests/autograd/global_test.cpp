@@ -15,6 +15,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
+#include "ops/index/index.h"
 #include "ops/index/selection.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/slice.h"

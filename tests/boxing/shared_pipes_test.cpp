@@ -108,7 +108,7 @@ TEST_F(SharedPipesPair, AnAbandonedSendStillArrivesWhole) {
 // The receiver was told of the first one before it was abandoned, and asks for it.
 TEST_F(SharedPipesPair, ASendThatIsAbandonedBeforeItStartsArrives) {
   for (const size_t size : {size_t{1000}, static_cast<size_t>(kLong)}) {
-    const Bytes expected = numbered(size, 1), next = numbered(1000, 3);
+    const Bytes expected = numbered(static_cast<int64_t>(size), 1), next = numbered(1000, 3);
     auto data = std::make_unique<Bytes>(expected);
     Bytes received(expected.size()), received_next(next.size());
     std::unique_ptr<Bulk> sending = send(*data);

@@ -21,10 +21,10 @@ using eager::decision_cache;
 using Floats = std::vector<float>;
 
 // Runs before the initializers of the library, which is linked behind this file.
-const Tensor made_before_main = ones({2, 2}) * 3.0;
+const Tensor kMadeBeforeMain = ones({2, 2}) * 3.0;
 
 TEST(EagerInterpreter, TensorsMayBeMadeBeforeMain) {
-  EXPECT_EQ((made_before_main + made_before_main).to_vector<float>(), Floats(4, 6));
+  EXPECT_EQ((kMadeBeforeMain + kMadeBeforeMain).to_vector<float>(), Floats(4, 6));
 }
 
 TEST(EagerInterpreter, ViewsShareStorage) {

@@ -78,16 +78,16 @@ std::string overlapped(const std::string& text, const OverlapOptions& options, i
 }
 
 TEST(Passes, SumsOfGradientsMoveToWhereTheirAddendsAre) {
-  const std::string kP = "(64, 64) float32 [P on cpu:(0, 1)]",
-                    kWhole = "(64, 64) float32 [B on cpu:(0, 1)]";
-  const std::string inputs = str("input %0 : ", kP, "\ninput %1 : ", kWhole, "\n");
-  const std::string first = str("%2 = neg(%0) {} : ", kP, " @B0 a.cpp:1\n"),
-                    second = str("%3 = neg(%2) {} : ", kP, " @B0 a.cpp:2\n"),
-                    third = str("%4 = neg(%3) {} : ", kP, " @B0 a.cpp:3\n");
+  const std::string partial = "(64, 64) float32 [P on cpu:(0, 1)]",
+                    whole = "(64, 64) float32 [B on cpu:(0, 1)]";
+  const std::string inputs = str("input %0 : ", partial, "\ninput %1 : ", whole, "\n");
+  const std::string first = str("%2 = neg(%0) {} : ", partial, " @B0 a.cpp:1\n"),
+                    second = str("%3 = neg(%2) {} : ", partial, " @B0 a.cpp:2\n"),
+                    third = str("%4 = neg(%3) {} : ", partial, " @B0 a.cpp:3\n");
   const std::string updates =
-      str("%8 = add(%1, %5) {alpha=1.0} : ", kWhole, " @U0 a.cpp:7\n",
-          "%9 = add(%8, %6) {alpha=1.0} : ", kWhole, " @U0 a.cpp:8\n",
-          "%10 = add(%9, %7) {alpha=1.0} : ", kWhole, " @U0 a.cpp:9\n", "return %10\n");
+      str("%8 = add(%1, %5) {alpha=1.0} : ", whole, " @U0 a.cpp:7\n",
+          "%9 = add(%8, %6) {alpha=1.0} : ", whole, " @U0 a.cpp:8\n",
+          "%10 = add(%9, %7) {alpha=1.0} : ", whole, " @U0 a.cpp:9\n", "return %10\n");
   const auto text = [&](const char* ends, const std::vector<int>& order) {
     const std::vector<std::string> nodes = {first,
                                             second,
@@ -110,14 +110,14 @@ TEST(Passes, SumsOfGradientsMoveToWhereTheirAddendsAre) {
 }
 
 TEST(Passes, OtherRedistributionsOverlapIfThereIsWork) {
-  const std::string kP = "(64, 64) float32 [P on cpu:(0, 1)]",
-                    kWhole = "(64, 64) float32 [B on cpu:(0, 1)]";
+  const std::string partial = "(64, 64) float32 [P on cpu:(0, 1)]",
+                    whole = "(64, 64) float32 [B on cpu:(0, 1)]";
   const auto text = [&](const char* transfer, bool is_early) {
-    const std::string made = str("%1 = neg(%0) {} : ", kP, " @B0 a.cpp:1\n"),
-                      other = str("%2 = matmul(%9, %9) {} : ", kWhole, " @B0 a.cpp:2\n"),
+    const std::string made = str("%1 = neg(%0) {} : ", partial, " @B0 a.cpp:1\n"),
+                      other = str("%2 = matmul(%9, %9) {} : ", whole, " @B0 a.cpp:2\n"),
                       sum = moved("%3", "%1", "B", str("B0 ", transfer, "a.cpp:3"));
-    return str("input %0 : ", kP, "\ninput %9 : ", kWhole, "\n", made,
-               is_early ? sum + other : other + sum, "%4 = mul(%3, %2) {} : ", kWhole,
+    return str("input %0 : ", partial, "\ninput %9 : ", whole, "\n", made,
+               is_early ? sum + other : other + sum, "%4 = mul(%3, %2) {} : ", whole,
                " @B0 a.cpp:4\nreturn %4\n");
   };
   const OverlapOptions any{.least_kb = 16, .least_hidden_us = 1};
@@ -130,44 +130,44 @@ TEST(Passes, OtherRedistributionsOverlapIfThereIsWork) {
 }
 
 TEST(Passes, WorkThatATransferDoesNotNeedRunsWhileItDoes) {
-  const std::string kP = "(64, 64) float32 [P on cpu:(0, 1)]",
-                    kWhole = "(64, 64) float32 [B on cpu:(0, 1)]";
-  const std::string inputs = str("input %0 : ", kP, "\ninput %9 : ", kWhole, "\n"),
-                    made = str("%1 = neg(%0) {} : ", kP, " @B0 a.cpp:1\n"),
-                    reader = str("%4 = neg(%3) {} : ", kWhole, " @B0 a.cpp:4\n");
+  const std::string partial = "(64, 64) float32 [P on cpu:(0, 1)]",
+                    whole = "(64, 64) float32 [B on cpu:(0, 1)]";
+  const std::string inputs = str("input %0 : ", partial, "\ninput %9 : ", whole, "\n"),
+                    made = str("%1 = neg(%0) {} : ", partial, " @B0 a.cpp:1\n"),
+                    reader = str("%4 = neg(%3) {} : ", whole, " @B0 a.cpp:4\n");
   const auto sum = [](const char* transfer) {
     return moved("%3", "%1", "B", str("B0 ", transfer, "a.cpp:3"));
   };
   const OverlapOptions any{.least_kb = 16, .least_hidden_us = 1};
 
-  const std::string weight = str("%2 = matmul(%9, %9) {} : ", kWhole, " @B0 a.cpp:2\n"),
-                    end = str("%5 = mul(%4, %2) {} : ", kWhole, " @B0 a.cpp:5\nreturn %5\n");
+  const std::string weight = str("%2 = matmul(%9, %9) {} : ", whole, " @B0 a.cpp:2\n"),
+                    end = str("%5 = mul(%4, %2) {} : ", whole, " @B0 a.cpp:5\nreturn %5\n");
   EXPECT_EQ(overlapped(inputs + weight + made + sum("") + reader + end, any, 2),
             inputs + made + sum("background ") + weight + reader + end);
 
-  const std::string forward = str("%2 = matmul(%9, %9) {} : ", kWhole, " @F0 a.cpp:2\n");
+  const std::string forward = str("%2 = matmul(%9, %9) {} : ", whole, " @F0 a.cpp:2\n");
   EXPECT_EQ(overlapped(inputs + forward + made + sum("") + reader + end, any, 0),
             inputs + forward + made + sum("") + reader + end)
       << "backward does not wait with forward";
 
-  const std::string read = str("%6 = neg(%2) {} : ", kWhole, " @B0 a.cpp:6\n"),
-                    both = str("%7 = add(%6, %3) {alpha=1.0} : ", kWhole, " @B0 a.cpp:7\n"),
-                    last = str("%5 = mul(%7, %2) {} : ", kWhole, " @B0 a.cpp:5\nreturn %5\n");
+  const std::string read = str("%6 = neg(%2) {} : ", whole, " @B0 a.cpp:6\n"),
+                    both = str("%7 = add(%6, %3) {alpha=1.0} : ", whole, " @B0 a.cpp:7\n"),
+                    last = str("%5 = mul(%7, %2) {} : ", whole, " @B0 a.cpp:5\nreturn %5\n");
   EXPECT_EQ(overlapped(inputs + weight + read + made + sum("") + both + last, any, 3),
             inputs + made + sum("background ") + weight + read + both + last)
       << "a node waits with its reader";
 
-  const std::string addend = str("%2 = exp(%0) {} : ", kP, " @B0 a.cpp:2\n"),
+  const std::string addend = str("%2 = exp(%0) {} : ", partial, " @B0 a.cpp:2\n"),
                     bucket = moved("%6", "%2", "B", "B0 a.cpp:6"),
-                    results = str("%7 = neg(%6) {} : ", kWhole, " @U0 a.cpp:7\nreturn %4, %7\n");
+                    results = str("%7 = neg(%6) {} : ", whole, " @U0 a.cpp:7\nreturn %4, %7\n");
   EXPECT_EQ(overlapped(inputs + addend + made + bucket + sum("") + reader + results, any, 1),
             inputs + addend + bucket + made + sum("") + reader + results)
       << "the sum of a weight's gradient does not wait";
 
   // Keeping %8 until the transfer runs would raise the peak from two tensors to three.
-  const std::string kScalar = "() float32 [B on cpu:(0, 1)]",
-                    large = str("%8 = exp(%9) {} : ", kWhole, " @F0 a.cpp:8\n",
-                                "%2 = sum(%8) {dims=[0, 1], keepdim=false} : ", kScalar,
+  const std::string scalar = "() float32 [B on cpu:(0, 1)]",
+                    large = str("%8 = exp(%9) {} : ", whole, " @F0 a.cpp:8\n",
+                                "%2 = sum(%8) {dims=[0, 1], keepdim=false} : ", scalar,
                                 " @B0 a.cpp:2\n");
   EXPECT_EQ(overlapped(inputs + large + made + sum("") + reader + end, any, 0),
             inputs + large + made + sum("") + reader + end);

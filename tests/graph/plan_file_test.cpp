@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
+#include "boxing/redistribute.h"
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
 #include "eager/runtime.h"

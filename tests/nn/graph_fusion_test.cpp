@@ -122,12 +122,12 @@ Trained train(const TrainingLayout& layout, const Configure& configure) {
 }
 
 const std::vector<TrainingLayout>& layouts() {
-  static const std::vector<TrainingLayout> kLayouts{
+  static const std::vector<TrainingLayout> all{
       {},
       {"dp2", kPair, kS0, {{"*", kB}}},
       {"tp2", kPair, kB, {{"*.up.*", kS0}, {"*.gate.*", kS0}, {"*.scale", kS0}, {"*", kB}}},
   };
-  return kLayouts;
+  return all;
 }
 
 // Whether the summary says that the pass has removed nodes.

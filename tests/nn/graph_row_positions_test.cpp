@@ -41,7 +41,7 @@ Case write(std::string name, std::function<void(const Tensor& x)> function) {
 
 // Functions of one tensor.
 const std::vector<Case>& rearrangements() {
-  static const std::vector<Case> kCases = {
+  static const std::vector<Case> all_cases = {
       {"first row", [](const Tensor& x) { return x[0]; }},
       {"last row", [](const Tensor& x) { return x[-1]; }},
       {"row 3", [](const Tensor& x) { return x.select(0, 3); }},
@@ -70,12 +70,12 @@ const std::vector<Case>& rearrangements() {
       {"flip columns", [](const Tensor& x) { return x.flip({1}); }},
       {"cumsum", [](const Tensor& x) { return x.cumsum(0); }},
   };
-  return kCases;
+  return all_cases;
 }
 
 // Functions that also read tensors that are no batch.
 const std::vector<Case>& with_constants() {
-  static const std::vector<Case> kCases = {
+  static const std::vector<Case> all_cases = {
       {"gather rows",
        [](const Tensor& x) {
          return x.gather(0, indices({6, 0, 3, 3, 1, 2, 2, 5, 4, 0}).reshape({2, 5}));
@@ -171,11 +171,11 @@ const std::vector<Case>& with_constants() {
          return nll_loss(x.t(), indices({6, 0, 3, 3, 1}), {.reduction = "sum"});
        }},
   };
-  return kCases;
+  return all_cases;
 }
 
 const std::vector<Case>& writes() {
-  static const std::vector<Case> kCases = {
+  static const std::vector<Case> all_cases = {
       write("zero first row", [](const Tensor& x) { x[0].zero_(); }),
       write("fill rows", [](const Tensor& x) { x.index({Slice(1, 3)}).fill_(1.5); }),
       write("fill every second row", [](const Tensor& x) { x.slice(0, 1, kRows, 2).fill_(1.5); }),
@@ -191,7 +191,7 @@ const std::vector<Case>& writes() {
       write("zero the diagonal", [](const Tensor& x) { x.diagonal().zero_(); }),
       write("zero a column", [](const Tensor& x) { x.select(1, 3).zero_(); }),
   };
-  return kCases;
+  return all_cases;
 }
 
 // How a step uses the function.

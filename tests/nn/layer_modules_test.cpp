@@ -1,3 +1,5 @@
+#include <initializer_list>
+
 #include <gtest/gtest.h>
 
 #include "core/error.h"
@@ -114,10 +116,11 @@ TEST(NormLayers, LearnTheWeightAloneWithoutBias) {
   InstanceNorm1d instance(4, {.affine = true, .bias = false});
   GroupNorm group(2, 4, {.bias = false});
 
-  for (const ModuleBase& layer : std::vector<ModuleBase>{batch, instance, group}) {
-    ASSERT_EQ(layer.named_parameters().size(), 1U);
-    EXPECT_EQ(layer.named_parameters()[0].first, "weight");
-    EXPECT_NE(layer.repr().find("affine=True, bias=False"), std::string::npos) << layer.repr();
+  for (const ModuleBase* layer :
+       std::initializer_list<const ModuleBase*>{&batch, &instance, &group}) {
+    ASSERT_EQ(layer->named_parameters().size(), 1U);
+    EXPECT_EQ(layer->named_parameters()[0].first, "weight");
+    EXPECT_NE(layer->repr().find("affine=True, bias=False"), std::string::npos) << layer->repr();
   }
   EXPECT_TRUE(allclose(batch(x), BatchNorm1d(4)(x)));
   EXPECT_TRUE(allclose(instance(x), InstanceNorm1d(4)(x)));

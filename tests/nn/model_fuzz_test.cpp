@@ -62,7 +62,7 @@ Tensor written(const Tensor& x, const Write& write) {
 
 const std::vector<Kind>& kinds() {
   using A = Around;
-  static const std::vector<Kind> kKinds = {
+  static const std::vector<Kind> all = {
       {"linear", [](const Tensor& x, A& a) { return tanh(a.linear(x)); }, true},
       {"residual", [](const Tensor& x, A& a) { return x + sigmoid(a.linear(x)); }, true},
       {"transposed weight", [](const Tensor& x, A& a) { return matmul(x, a.linear.weight.t()); },
@@ -223,7 +223,7 @@ const std::vector<Kind>& kinds() {
       {"in place",
        [](const Tensor& x, A&) { return written(x, [](Tensor& c) { c.add_(1).mul_(0.5); }); }},
   };
-  return kKinds;
+  return all;
 }
 
 struct Layer : nn::Module<Layer> {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <initializer_list>
 #include <iostream>
 #include <memory>
 #include <random>
@@ -38,14 +39,15 @@ constexpr int kNumKinds = 7;
 struct Layer : nn::Module<Layer> {
   Kind kind = Kind::kLinear;
   nn::Linear linear{kWidth, kWidth};
-  nn::LayerNorm layer_norm{{kWidth}};
+  nn::LayerNorm layer_norm{kWidth};
   nn::BatchNorm1d batch_norm{kWidth};
   Tensor tied;  // the first layer's weight
 
   // The members that this kind does not use are not registered.
   explicit Layer(Kind k) : kind(k) {
-    for (nn::ModuleBase member : std::vector<nn::ModuleBase>{linear, layer_norm, batch_norm})
-      member.requires_grad_(false);
+    for (nn::ModuleBase* member :
+         std::initializer_list<nn::ModuleBase*>{&linear, &layer_norm, &batch_norm})
+      member->requires_grad_(false);
     if (kind == Kind::kLayerNorm) {
       register_module("norm", layer_norm);
     } else if (kind == Kind::kBatchNorm) {
@@ -180,42 +182,42 @@ class Case {
   }
 
   void choose_schedule(int64_t num_layers) {
-    using namespace pipeline;
     parts_ = draw(16) == 0 ? 1 : 2 + draw(3);
     num_stages_ = draw(16) == 0 ? 1 : 2 + draw(num_layers - 1);
     switch (draw(6)) {
       case 0:
-        schedule_ = gpipe();
+        schedule_ = pipeline::gpipe();
         break;
       case 1:
-        schedule_ = zb_h1();
+        schedule_ = pipeline::zb_h1();
         break;
       case 2:
         if (num_layers < 2) break;
         num_stages_ = num_layers < 4 ? 2 : 2 * (1 + draw(2));
-        schedule_ = zb_v();
+        schedule_ = pipeline::zb_v();
         break;
       case 3:
         num_stages_ = num_layers < 4 ? 2 : 2 * (1 + draw(2));
         parts_ = num_stages_ / 2 * (2 + draw(2));
-        schedule_ = interleaved(2);
+        schedule_ = pipeline::interleaved(2);
         break;
       case 4: {
         // Another order of micro-batches than theirs.
-        Schedule schedule = make_schedule(draw(2) == 0 ? gpipe() : zb_h1(), num_stages_, parts_);
+        pipeline::Schedule schedule = pipeline::make_schedule(
+            draw(2) == 0 ? pipeline::gpipe() : pipeline::zb_h1(), num_stages_, parts_);
         std::string text;
         for (const auto& worker : schedule.actions) {
-          for (Action action : worker) {
+          for (pipeline::Action action : worker) {
             action.micro_batch = (action.micro_batch + 1) % parts_;
             text += to_string(action) + ' ';
           }
           text.back() = '\n';
         }
-        schedule_ = schedule_table(text);
+        schedule_ = pipeline::schedule_table(text);
         break;
       }
       default:
-        schedule_ = one_f_one_b();
+        schedule_ = pipeline::one_f_one_b();
     }
   }
 

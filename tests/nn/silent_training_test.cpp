@@ -269,9 +269,8 @@ struct Forgets : nn::Graph<Forgets> {
   bool trains = false;
   uint32_t line = 0;
 
-  Forgets(nn::Linear m, optim::Optimizer& optimizer) : model(m) {
+  Forgets(nn::Linear m, optim::Optimizer& optimizer) : model(m), line(__LINE__ + 1) {
     add_optimizer(optimizer);
-    line = __LINE__ - 1;
   }
 
   Tensor build(const Tensor& x) {

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/index/index.h"
 #include "ops/index/selection.h"
 #include "ops/linear/vector_algebra.h"
 #include "ops/shape/view.h"

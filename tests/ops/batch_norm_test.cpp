@@ -7,6 +7,7 @@
 
 #include "autograd/engine.h"
 #include "boxing/ranks/run_ranks.h"
+#include "boxing/redistribute.h"
 #include "core/error.h"
 #include "core/generator.h"
 #include "core/tensor_meta.h"

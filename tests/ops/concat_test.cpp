@@ -5,12 +5,15 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/engine.h"
 #include "autograd/gradcheck.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/compare.h"
 #include "ops/index/index.h"
+#include "ops/random/random.h"
 #include "ops/shape/view.h"
 #include "tests/support/sample_tensors.h"
 

@@ -6,6 +6,7 @@
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/random/random.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
 #include "tests/support/expect_tensor.h"

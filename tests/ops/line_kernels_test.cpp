@@ -9,9 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/engine.h"
 #include "core/context.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/unary.h"
@@ -24,6 +26,7 @@
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/scan.h"
 #include "ops/reduce/statistics.h"
+#include "ops/shape/concat.h"
 #include "ops/shape/slice.h"
 #include "ops/shape/view.h"
 

@@ -13,6 +13,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/loss/ctc_loss.h"
+#include "ops/loss/likelihood_loss.h"
 #include "ops/loss/margin_loss.h"
 #include "ops/norm/softmax.h"
 #include "tests/support/expect_tensor.h"

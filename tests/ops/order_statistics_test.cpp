@@ -13,6 +13,7 @@
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/special.h"
 #include "ops/index/count.h"
+#include "ops/index/index.h"
 #include "ops/index/search.h"
 #include "ops/reduce/order_statistics_op.h"
 #include "ops/reduce/scan.h"

@@ -9,6 +9,7 @@
 #include "core/generator.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
 #include "ops/index/count.h"
 #include "ops/index/sort.h"
 #include "ops/random/multinomial.h"

@@ -55,10 +55,10 @@ struct Op {
 
 // Names that are dims, which may be negative.
 bool is_dim(const std::string& op, const std::string& argument) {
-  static const std::set<std::string> kDims = {"dim",    "dims",        "dim0",      "dim1",
-                                              "dim2",   "axis0",       "axis1",     "dimension",
-                                              "source", "destination", "start_dim", "end_dim"};
-  return kDims.contains(argument) && op != "tile";  // whose dims are counts
+  static const std::set<std::string> dims = {"dim",    "dims",        "dim0",      "dim1",
+                                             "dim2",   "axis0",       "axis1",     "dimension",
+                                             "source", "destination", "start_dim", "end_dim"};
+  return dims.contains(argument) && op != "tile";  // whose dims are counts
 }
 
 // The words that an argument accepts; empty: any text.

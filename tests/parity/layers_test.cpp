@@ -426,7 +426,8 @@ TEST_F(LayerParity, Transformers) {
 }
 
 TEST_F(LayerParity, ParametrizedWeights) {
-  using namespace nn::utils::parametrizations;
+  using nn::utils::parametrizations::spectral_norm;
+  using nn::utils::parametrizations::weight_norm;
   check("weight_norm", weight_norm(nn::Linear(4, 3)));
   check("weight_norm_whole", weight_norm(nn::Linear(4, 3), {.dim = std::nullopt}));
   check("weight_norm_conv", weight_norm(nn::Conv2d(2, 3, 2), {.dim = 1}));

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
+#include "boxing/redistribute.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "graph/compile.h"
@@ -22,6 +23,7 @@
 #include "graph/program/planning_world.h"
 #include "graph/trace/tracer.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
 #include "ops/linear/matmul.h"
 #include "ops/random/dropout.h"

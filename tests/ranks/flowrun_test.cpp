@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "core/error.h"
 #include "tests/ranks/flowrun_job.h"
 
 namespace flow {
@@ -24,9 +25,9 @@ struct Fault {
   std::vector<std::string> sites = {};  // texts that must occur in report.json and in the output
 };
 
-// Prints a fault in googletest's messages.
-void PrintTo(const Fault& fault, std::ostream* out) {
-  *out << fault.name;
+// In googletest's messages.
+std::ostream& operator<<(std::ostream& out, const Fault& fault) {
+  return out << fault.name;
 }
 
 // The seconds that starting and ending may take on a busy machine; an idle one needs half a second.
@@ -357,8 +358,8 @@ TEST(Flowrun, TheMainExampleSavesAndStopsWhenAskedTo) {
 }
 
 TEST(Flowrun, ExamplesRefuseADeviceThatIsLacking) {
-  const JobResult job =
-      run_job({kPrograms + "/train_gpt", "--device", "cuda", "--data", FLOW_SOURCES "/core"});
+  const std::string folder = FLOW_SOURCES "/core";
+  const JobResult job = run_job({kPrograms + "/train_gpt", "--device", "cuda", "--data", folder});
 
   EXPECT_EQ(job.exit_code, 1) << job.output;
   expect_words(job.output, {"--device cuda: ", "; leave it out, or give cpu"});

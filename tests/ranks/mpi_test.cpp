@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "boxing/cost.h"
+#include "core/error.h"
 #include "ops/linear/cpu_table.h"
 #include "tests/support/job.h"
 

@@ -95,13 +95,16 @@ void plan_end(const std::string& kills, std::time_t end, uint64_t seed) {
   }).detach();
 }
 
+// The file is made if it is not there, and keeps what it has.
+FILE* open_for_update(const std::string& path) {
+  std::fclose(std::fopen(path.c_str(), "ab"));
+  return std::fopen(path.c_str(), "r+b");
+}
+
 // The losses of all steps, in a file that keeps them over restarts.
 class Losses {
  public:
-  explicit Losses(const std::string& path) : file_(std::fopen(path.c_str(), "ab")) {
-    std::fclose(file_);
-    file_ = std::fopen(path.c_str(), "r+b");
-  }
+  explicit Losses(const std::string& path) : file_(open_for_update(path)) {}
 
   ~Losses() { std::fclose(file_); }
 

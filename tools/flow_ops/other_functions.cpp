@@ -139,7 +139,7 @@ void add_composed(Calls& calls) {
 }  // namespace
 
 const Calls& other_functions() {
-  static const Calls kCalls = [] {
+  static const Calls all = [] {
     Calls calls;
     add_drawing(calls);
     add_creating(calls);
@@ -147,7 +147,7 @@ const Calls& other_functions() {
     add_composed(calls);
     return calls;
   }();
-  return kCalls;
+  return all;
 }
 
 }  // namespace flow::tools

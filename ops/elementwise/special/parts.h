@@ -12,7 +12,7 @@ namespace flow::ops::special {
 
 template <class T>
 FLOW_HOST_DEVICE uint64_t magnitude(T x) {
-  const auto bits = static_cast<uint64_t>(x);
+  const auto bits = static_cast<uint64_t>(int64_t{x});
   if constexpr (std::is_signed_v<T>) {
     if (x < 0) return uint64_t{0} - bits;
   }

@@ -74,7 +74,7 @@ void add_pairs(Samples& samples, const ops::BinaryFacts& facts, DTypeSet dtypes,
     // A rule may hold by chance for the truth values of a few pairs.
     samples.back().constant_inputs = facts.without_slope;
     samples.back().is_general =
-        facts.is_general && (!kFewPairs.contains(op) || (a_shape.size() > 0 && b_shape.size() > 0));
+        facts.is_general && (!kFewPairs.contains(op) || (!a_shape.empty() && !b_shape.empty()));
   }
   SampleInput left = specials({4, 25});
   SampleInput right = specials({4, 25});

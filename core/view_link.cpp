@@ -135,10 +135,8 @@ void refresh_view(const Tensor& tensor) {
   const Tensor* base = &link->base;
   const Tensor fresh = dispatch_raw(*link->op, {&base, 1}, link->raw_attrs(), link->site);
   if (is_outdated) state.interpreter->replace(whole_view(*link, tensor), fresh);
-  if (recorded.defined()) {
-    state.recorder->take_history(recorded, fresh);
-    link->has_old_history = false;
-  }
+  if (recorded.defined()) state.recorder->take_history(recorded, fresh);
+  link->has_old_history = !recorded.defined();
   link->base_version = base_version_of(tensor, link->base);
 }
 

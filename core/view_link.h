@@ -40,7 +40,8 @@ struct ViewLink {
   std::vector<std::byte> attrs;
   Site site;
   bool is_updating = false;  // base or view is being written to make them equal
-  // The view has the history of a write to it, and not yet that of a view of the written base.
+  // The memory of the view is that of the base and its history is not yet: the view was written, or
+  // brought up to date for a tensor without history that shares its memory.
   bool has_old_history = false;
 };
 

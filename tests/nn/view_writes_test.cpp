@@ -103,6 +103,14 @@ std::vector<Program> programs() {
          column.add_(100);
          return {x, row, column, before};
        }},
+      {"a view whose values were read before its history",
+       [](const Tensor& x, const Tensor& w) -> Tensors {
+         const Tensor columns = x.narrow(1, 0, 2);
+         x.mul_(2);
+         const Tensor seen = columns.detach() * 1.0;
+         x[1].add_(w);
+         return {columns.detach() * 1.0, columns, seen};
+       }},
       {"overlapping views",
        [](const Tensor& x, const Tensor& w) -> Tensors {
          const Tensor a = x.narrow(0, 0, 3), b = x.narrow(0, 1, 4);
@@ -115,6 +123,13 @@ std::vector<Program> programs() {
        [](const Tensor& x, const Tensor&) -> Tensors {
          x[3].detach().fill_(8);
          return {x};
+       }},
+      {"a detached view is read first",
+       [](const Tensor& x, const Tensor& w) -> Tensors {
+         const Tensor row = x[1];
+         x.mul_(w);
+         const Tensor before = row.detach().clone();
+         return {x, row * 3, before};
        }},
       {"split and swapped",
        [](const Tensor& x, const Tensor&) -> Tensors {

@@ -1,9 +1,11 @@
 #include "graph/program/builder.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "boxing/routed_kernel.h"
+#include "core/device/device_memory.h"
 #include "graph/program/kernel_binding.h"
 #include "graph/program/memory_plan.h"
 #include "ops/creation/copy_op.h"
@@ -152,6 +154,42 @@ BufferId ProgramBuilder::contiguous(BufferId id) {
   return copy;
 }
 
+bool ProgramBuilder::overlaps(BufferId read, BufferId written) const {
+  if (read == kNoBuffer || read == written) return false;
+  if (program_.root_of(read) != program_.root_of(written)) return false;
+  const std::optional<int64_t> read_at = offset_in_root(read);
+  const std::optional<int64_t> written_at = offset_in_root(written);
+  if (!read_at || !written_at) return true;
+  const MetaPtr read_meta = buffer(read).meta, written_meta = buffer(written).meta;
+  if (read_meta == written_meta && read_at == written_at) return false;
+  return *read_at < *written_at + extent_of(*written_meta) &&
+         *written_at < *read_at + extent_of(*read_meta);
+}
+
+std::optional<int64_t> ProgramBuilder::offset_in_root(BufferId id) const {
+  int64_t offset = 0;
+  for (; buffer(id).base != kNoBuffer; id = buffer(id).base) {
+    if (buffer(id).begins != kNoTable) return std::nullopt;
+    offset += buffer(id).offset;
+  }
+  return offset;
+}
+
+std::vector<BufferId> ProgramBuilder::without_overlaps(const OpDef& op,
+                                                       std::vector<BufferId> inputs) {
+  for (uint32_t left = op.mutates; left != 0; left &= left - 1) {
+    const BufferId written = inputs[static_cast<size_t>(std::countr_zero(left))];
+    for (BufferId& input : inputs) {
+      if (!overlaps(input, written)) continue;
+      const MetaPtr meta = buffer(input).meta;
+      const BufferId copy = add_buffer(with_strides(meta, contiguous_strides(meta->local_shape)));
+      add_copy(input, copy);
+      input = copy;
+    }
+  }
+  return inputs;
+}
+
 std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                                                const std::vector<BufferId>& inputs,
                                                const std::vector<MetaPtr>& metas) {
@@ -176,6 +214,10 @@ std::vector<BufferId> ProgramBuilder::add_node(const Node& node,
                                             .chooses_kernel = !boxing::follows_route(op)},
                                            kernels_);
   if (call.kind == KernelCall::Kind::kNothing) return add_absent(metas);
+  if (op.mutates != 0) {
+    const std::vector<BufferId> apart = without_overlaps(op, inputs);
+    if (apart != inputs) return add_node(node, apart, metas, draws_globally);
+  }
   std::vector<BufferId> sources = inputs;
   for (size_t i = 0; i < sources.size(); ++i) {
     if (call.forms[i] == InputForm::kStrided) sources[i] = strided(sources[i]);

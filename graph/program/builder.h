@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -116,6 +117,13 @@ class ProgramBuilder {
   void end_running(size_t index);
   // Nothing of the block may be pending or in the background when it ends.
   void end_communication();
+  // Whether a kernel would change what it reads from `read` when it writes `written`: they show
+  // some memory in common, and are not the same view.
+  bool overlaps(BufferId read, BufferId written) const;
+  // Where a buffer begins in its root, in elements; none if that depends on the micro-batch.
+  std::optional<int64_t> offset_in_root(BufferId id) const;
+  // The inputs of an op that writes in place, where those that overlap a written one are copies.
+  std::vector<BufferId> without_overlaps(const OpDef& op, std::vector<BufferId> inputs);
   // Whether a result with this meta may be written over the buffer.
   bool can_overwrite(BufferId id, MetaPtr result) const;
   // The ranks whose addends a redistribution adds up; empty if it cannot be part of a bucket.

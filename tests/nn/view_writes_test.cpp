@@ -131,6 +131,17 @@ std::vector<Program> programs() {
          const Tensor before = row.detach().clone();
          return {x, row * 3, before};
        }},
+      {"transposed in place",
+       [](const Tensor& x, const Tensor&) -> Tensors {
+         x.t().copy_(x);
+         return {x};
+       }},
+      {"rows moved by one",
+       [](const Tensor& x, const Tensor&) -> Tensors {
+         x.narrow(0, 1, 4).copy_(x.narrow(0, 0, 4));
+         x.copy_(x[3]);
+         return {x};
+       }},
       {"split and swapped",
        [](const Tensor& x, const Tensor&) -> Tensors {
          const Tensors parts = split(x, 2, 0);

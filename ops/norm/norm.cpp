@@ -425,6 +425,11 @@ Tensor normalized_rows(const TensorArg& x, int64_t num_groups,
 
 Tensor group_norm(const TensorArg& x, int64_t num_groups, const NormalizationOptions& options) {
   check_groups(x, num_groups, options);
+  if (has_wide_parameters(x, {&options.weight, &options.bias})) {
+    const Tensor wide = ops::widened(x);
+    const Tensor y = group_norm({wide, x.site()}, num_groups, options);
+    return cast({y, x.site()}, x->dtype());
+  }
   const Tensor wide = ops::autocast(x, ops::kGroupNorm.autocast);
   if (!has_kernel(wide, options)) return normalized_rows(x, num_groups, options);
   const ops::GroupNormAttrs attrs{x->size(1) / num_groups, options.eps};

@@ -10,6 +10,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/compare.h"
+#include "ops/norm/instance_norm.h"
 #include "ops/random/random.h"
 #include "ops/reduce/reduce.h"
 #include "tests/support/expect_tensor.h"
@@ -112,14 +113,21 @@ TEST(Norm, SixteenBitsMayHaveFloat32Parameters) {
 
     const Tensor layer = layer_norm(x, {8}, {.weight = w, .bias = b});
     const Tensor rms = rms_norm(x, {8}, {.weight = w});
-    (layer + rms).sum().backward();
+    const Tensor group = group_norm(x, 2, {.weight = w, .bias = b});
+    const Tensor image = x.detach().reshape({1, 8, 4});
+    const Tensor instance = instance_norm(image, {.weight = w, .bias = b});
+    (layer + rms + group).sum().backward();
 
     const Tensor wide = x.detach().to(float32);
     EXPECT_TRUE(layer.equal(layer_norm(wide, {8}, {.weight = w, .bias = b}).to(dtype))) << dtype;
     EXPECT_TRUE(rms.equal(rms_norm(wide, {8}, {.weight = w}).to(dtype))) << dtype;
+    EXPECT_TRUE(group.equal(group_norm(wide, 2, {.weight = w, .bias = b}).to(dtype))) << dtype;
+    EXPECT_TRUE(
+        instance.equal(instance_norm(image.to(float32), {.weight = w, .bias = b}).to(dtype)))
+        << dtype;
     EXPECT_EQ(x.grad().dtype(), dtype);
     EXPECT_EQ(w.grad().dtype(), float32);
-    EXPECT_EQ(b.grad().to_vector<float>(), std::vector<float>(8, 4)) << dtype;
+    EXPECT_EQ(b.grad().to_vector<float>(), std::vector<float>(8, 8)) << dtype;
   }
   EXPECT_THROW(layer_norm(ones({2, 3}), {3}, {.weight = ones({3}, {.dtype = bfloat16})}),
                InvalidArgument);

@@ -9,6 +9,7 @@
 #include "ops/creation/creation.h"
 #include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/binary_op.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/old_value.h"
@@ -91,7 +92,11 @@ void add_slices(const char* name, const Tensor& x, int64_t dim, const TensorArg&
   check_slices(name, {x, site}, d, index, source);
   const Tensor flat = reshape(index, {index->numel()});
   const Tensor places = cast({flat, index.site()}, DType::kInt64);
-  const Tensor scaled = alpha == 1 ? source.tensor() : mul(source, alpha);
+  ops::check_alpha(alpha, x, source, name, site);
+  // A whole number keeps integers exact.
+  const Scalar factor =
+      is_floating(source->dtype()) ? Scalar(alpha) : Scalar(static_cast<int64_t>(alpha));
+  const Tensor scaled = alpha == 1 ? source.tensor() : mul(source, factor);
   const Tensor added = cast({scaled, source.site()}, x.dtype());
   const ops::IndexPutAttrs attrs{.dims = {d}, .accumulate = true, .counts_from_end = false};
   dispatch_in_place(ops::kIndexPut, {&x, &added, &places}, &attrs, site);

@@ -123,6 +123,18 @@ TEST(Arrange, TakesAndAddsAtPositions) {
   EXPECT_THROW(take(x, ones({1})), InvalidArgument);
 }
 
+TEST(Arrange, AddedSlicesOfIntegersStayExact) {
+  const int64_t large = (int64_t{1} << 40) + 1;
+  const Tensor x = tensor(std::vector<int64_t>{1, 2}, {2});
+  const Tensor at = tensor(std::vector<int64_t>{1}, {1});
+  const Tensor added = tensor(std::vector<int64_t>{large}, {1});
+
+  EXPECT_EQ(index_add(x, 0, at, added, 3).to_vector<int64_t>(),
+            (std::vector<int64_t>{1, 2 + 3 * large}));
+  EXPECT_THROW(index_add(x, 0, at, added, 0.5), InvalidArgument);  // as add(x, y, {.alpha = 0.5})
+  EXPECT_THROW(x.index_add_(0, at, added, 0.5), InvalidArgument);
+}
+
 TEST(Arrange, SlicesAreNotAddedAtNegativePositions) {
   const Tensor x = counting({2, 3});
   const Tensor last = tensor(std::vector<int64_t>{-1}, {1});

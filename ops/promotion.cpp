@@ -1,6 +1,7 @@
 #include "ops/promotion.h"
 
 #include <array>
+#include <optional>
 
 #include "core/default_dtype.h"
 #include "core/op.h"
@@ -55,6 +56,17 @@ DType result_dtype(const Tensor& a, const Tensor& b) {
     return category(minor) > category(major) ? minor : major;
   }
   return promote(left, right);
+}
+
+DType result_dtype(std::span<const Tensor* const> operands) {
+  std::optional<DType> of_dims;
+  std::optional<DType> of_scalars;
+  for (const Tensor* operand : operands) {
+    std::optional<DType>& side = operand->dim() > 0 ? of_dims : of_scalars;
+    side = side ? promote(*side, operand->dtype()) : operand->dtype();
+  }
+  if (!of_dims || !of_scalars) return of_dims ? *of_dims : *of_scalars;
+  return category(*of_scalars) > category(*of_dims) ? *of_scalars : *of_dims;
 }
 
 namespace {

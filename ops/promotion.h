@@ -1,6 +1,7 @@
 // Type promotion for functions of two operands, and calls of ops with promoted operands.
 #pragma once
 
+#include <span>
 #include <tuple>
 
 #include "core/dispatch.h"
@@ -23,6 +24,8 @@ struct ScalarAttrs {
 // The dtype in which both operands are computed. As in PyTorch, within a category (bool, integer,
 // floating) a tensor without dims does not raise the dtype.
 DType result_dtype(const Tensor& a, const Tensor& b);
+// The same for any number of operands, which are defined.
+DType result_dtype(std::span<const Tensor* const> operands);
 
 // x in float32 if its dtype has 16 bits, which hold neither squares nor quotients of tiny numbers.
 Tensor widened(const TensorArg& x);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "core/dispatch.h"
 #include "core/error.h"
@@ -12,6 +11,7 @@
 #include "ops/elementwise/ternary_op.h"
 #include "ops/named_errors.h"
 #include "ops/number_range.h"
+#include "ops/promotion.h"
 
 namespace flow {
 
@@ -47,27 +47,9 @@ class Promoted {
   std::array<Tensor, N> casts_;
 };
 
-int category(DType dtype) {
-  if (is_floating(dtype)) return 2;
-  return dtype == DType::kBool ? 0 : 1;
-}
-
-// As ops::result_dtype, but for any number of tensors: within a category, tensors with dims decide.
-template <size_t N>
-DType common_dtype(const Operands<N>& operands) {
-  std::optional<DType> of_dims;
-  std::optional<DType> of_scalars;
-  for (const Tensor* operand : operands) {
-    std::optional<DType>& side = operand->dim() > 0 ? of_dims : of_scalars;
-    side = side ? promote(*side, operand->dtype()) : operand->dtype();
-  }
-  if (!of_dims || !of_scalars) return of_dims ? *of_dims : *of_scalars;
-  return category(*of_scalars) > category(*of_dims) ? *of_scalars : *of_dims;
-}
-
 template <size_t N>
 Tensor call(const OpDef& op, const Operands<N>& operands, const void* attrs, Site site) {
-  const Promoted<N> promoted(operands, common_dtype(operands), site);
+  const Promoted<N> promoted(operands, ops::result_dtype(operands), site);
   return dispatch_raw(op, promoted.operands(), attrs, site);
 }
 
@@ -75,7 +57,7 @@ Tensor call(const OpDef& op, const Operands<N>& operands, const void* attrs, Sit
 template <size_t N>
 void call_in_place(const OpDef& op, const Operands<N>& operands, const void* attrs, Site site) {
   const Tensor& x = *operands[0];
-  const DType dtype = common_dtype(operands);
+  const DType dtype = ops::result_dtype(operands);
   if (!ops::fits(dtype, x.dtype())) ops::throw_unfit(in_place_name(op), dtype, x.dtype(), site);
   ops::named_in_place(op, site, [&] {
     if (dtype != x.dtype()) {

@@ -1,5 +1,6 @@
 #include "ops/elementwise/where.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -78,8 +79,13 @@ void check_fill(const TensorArg& x, const Scalar& value) {
 
 // A value that equals its bound shares the gradient with it, as in maximum and minimum.
 Tensor clamp_between(const TensorArg& x, const TensorArg& min, const TensorArg& max) {
-  const Tensor raised = min.defined() ? maximum(x, min) : x.tensor();
-  return max.defined() ? minimum({raised, x.site()}, max) : raised;
+  if (min.defined() && max.defined()) {
+    const std::array<const Tensor*, 3> operands{&x.tensor(), &min.tensor(), &max.tensor()};
+    const DType dtype = ops::result_dtype(operands);
+    const Tensor raised = maximum({cast(x, dtype), x.site()}, {cast(min, dtype), min.site()});
+    return minimum({raised, x.site()}, {cast(max, dtype), max.site()});
+  }
+  return min.defined() ? maximum(x, min) : minimum(x, max);
 }
 
 }  // namespace

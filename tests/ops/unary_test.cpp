@@ -181,6 +181,16 @@ TEST(Where, MaskedFillKeepsTheDtype) {
   EXPECT_THROW(masked_fill_(ones({2}), mask, 0), InvalidArgument);
 }
 
+TEST(Where, ClampPromotesAllBoundsTogether) {
+  const Tensor x = tensor({4, -2}), number = tensor(1.5f).to(float16);
+  const Tensor bounds = tensor({2.5f, 3.f}).to(bfloat16);
+
+  // Tensors with dims decide within a category: the number does not widen the result.
+  EXPECT_EQ(clamp(x, number, bounds).dtype(), bfloat16);
+  EXPECT_EQ(clamp(x, bounds, number).dtype(), bfloat16);
+  EXPECT_EQ(clamp(x, number, bounds).to(float32).to_vector<float>(), Floats({2.5, 1.5}));
+}
+
 TEST(Where, ClampTakesEitherBound) {
   const Tensor x = tensor({-2.f, 0.f, 2.f}, {.requires_grad = true});
 

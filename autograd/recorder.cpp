@@ -87,6 +87,12 @@ void GradRecorder::check_mutation(const Call& call) {
           user_site(call.site));
     }
   }
+  if (!has_view_links()) return;
+  // A view of a linked view gets its history now. After the write, its base would follow the
+  // written tensor, whose new history is recorded later.
+  for (const Tensor* input : call.inputs) {
+    if (input->defined() && is_tracked_view(input->impl())) refresh_view(input->impl());
+  }
 }
 
 // After this call the written values depend on no differentiable value.

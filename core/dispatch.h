@@ -99,7 +99,8 @@ class CallObserver {
 class Recorder {
  public:
   virtual ~Recorder() = default;
-  // Throws InvalidArgument if autograd forbids writing to a mutated input.
+  // Throws InvalidArgument if autograd forbids writing to a mutated input. Gives views among the
+  // inputs the histories that they have before the write.
   virtual void check_mutation(const Call& call) = 0;
   virtual void record(const Call& call, const Decision& decision, Tensor* outputs) = 0;
   // Notes the output of a view op that was not recorded: a later write to it may have to be

@@ -124,6 +124,14 @@ std::vector<Program> programs() {
          x[3].detach().fill_(8);
          return {x};
        }},
+      {"a base to which its own part is added",
+       [](const Tensor& x, const Tensor& w) -> Tensors {
+         const Tensor row = x[1];
+         const Tensor written = row.unsqueeze(0), read = row.unsqueeze(0);
+         written.mul_(w);
+         x.add_(read);
+         return {x, row};
+       }},
       {"a detached view is read first",
        [](const Tensor& x, const Tensor& w) -> Tensors {
          const Tensor row = x[1];

@@ -2,8 +2,10 @@
 // of ops/elementwise/arithmetic_rows.h.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <tuple>
+#include <type_traits>
 
 #include "core/op.h"
 #include "ops/promotion.h"
@@ -15,6 +17,8 @@ struct AddAttrs {
 
   template <class C>
   C number() const {
+    // -1 stands for 255 in uint8; a direct conversion would not be defined.
+    if constexpr (std::is_integral_v<C>) return static_cast<C>(static_cast<int64_t>(alpha));
     return static_cast<C>(alpha);
   }
 

@@ -1,7 +1,9 @@
 // The attrs of addcmul and addcdiv.
 #pragma once
 
+#include <cstdint>
 #include <tuple>
+#include <type_traits>
 
 #include "core/op.h"
 
@@ -12,6 +14,8 @@ struct AddcAttrs {
 
   template <class C>
   C number() const {
+    // -1 stands for 255 in uint8; a direct conversion would not be defined.
+    if constexpr (std::is_integral_v<C>) return static_cast<C>(static_cast<int64_t>(value));
     return static_cast<C>(value);
   }
 

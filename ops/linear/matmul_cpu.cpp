@@ -24,9 +24,10 @@ using Product = MatrixProduct;
 
 #if FLOW_ISA == 0
 
+// Integers wrap around, which is defined for those without sign.
 template <class T>
 struct Accumulator {
-  using Type = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+  using Type = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
 };
 
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -13,6 +14,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/special.h"
+#include "ops/elementwise/ternary.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/view.h"
 
@@ -71,6 +73,9 @@ TEST(Binary, AlphaScalesTheSecondOperand) {
   EXPECT_EQ(sub(x, y, {.alpha = 2}).to_vector<float>(), Floats({-19, -38}));
   EXPECT_EQ(add(tensor({1}), tensor({2}), {.alpha = 3}).to_vector<int64_t>(), Ints64({7}));
   EXPECT_THROW(add(tensor({1}), tensor({2}), {.alpha = 0.5}), InvalidArgument);
+  const Tensor bytes = tensor(std::vector<uint8_t>{1, 250});
+  EXPECT_EQ(add(bytes, bytes, {.alpha = -1}).to_vector<int64_t>(), Ints64({0, 0}));
+  EXPECT_EQ(addcmul(bytes, bytes, bytes, {.value = -1}).to_vector<int64_t>(), Ints64({0, 214}));
 }
 
 TEST(Binary, AlphaScalesANumber) {

@@ -1,6 +1,9 @@
 #include "ops/linear/matmul.h"
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -18,6 +21,12 @@
 
 namespace flow {
 namespace {
+
+// As the products of single integers do.
+TEST(Matmul, IntegersWrapAround) {
+  const Tensor x = full({1, 2}, std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(matmul(x, tensor({{3}, {5}})).to_vector<int64_t>(), std::vector<int64_t>({-8}));
+}
 
 TEST(Matmul, FollowsTheShapesOfPyTorch) {
   const Tensor vector = ones({3});

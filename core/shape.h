@@ -148,6 +148,33 @@ class Ints {
   std::vector<int64_t> values_;
 };
 
+// Where a dim is cut: a number, of parts or of elements in a part, or a list, of sizes or of
+// indices. {2} is a list of one.
+class Sections {
+ public:
+  // A template, because int64_t would take {2} for a number.
+  template <std::integral T>
+  Sections(T number)  // NOLINT(google-explicit-constructor)
+      : values_{static_cast<int64_t>(number)}, is_number_(true) {}
+
+  Sections(std::initializer_list<int64_t> list) : values_(list) {}
+
+  Sections(std::vector<int64_t> list)  // NOLINT(google-explicit-constructor)
+      : values_(std::move(list)) {}
+
+  bool is_number() const { return is_number_; }
+
+  // Requires: is_number().
+  int64_t number() const { return values_[0]; }
+
+  // Requires: not is_number().
+  const std::vector<int64_t>& list() const { return values_; }
+
+ private:
+  std::vector<int64_t> values_;
+  bool is_number_ = false;
+};
+
 // The padding of a convolution: numbers (one for all spatial dims, or one per dim), "valid" (no
 // padding) or "same" (ceil(in / stride) outputs; if the total padding is odd, the extra element
 // goes to the end). Words may be in lower or upper case.

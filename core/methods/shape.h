@@ -55,20 +55,14 @@ class ShapeMethods : public MethodFamily<ShapeMethods> {
   Tensor diagonal(int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1,
                   Site site = Site::here()) const;
   std::vector<Tensor> unbind(int64_t dim = 0, Site site = Site::here()) const;
-  std::vector<Tensor> split(int64_t split_size, int64_t dim = 0, Site site = Site::here()) const;
-  std::vector<Tensor> split(const std::vector<int64_t>& sizes, int64_t dim = 0,
+  std::vector<Tensor> split(const Sections& sections, int64_t dim = 0,
                             Site site = Site::here()) const;
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0, Site site = Site::here()) const;
-  std::vector<Tensor> tensor_split(int64_t sections, int64_t dim = 0,
+  std::vector<Tensor> tensor_split(const Sections& sections, int64_t dim = 0,
                                    Site site = Site::here()) const;
-  std::vector<Tensor> tensor_split(const std::vector<int64_t>& indices, int64_t dim = 0,
-                                   Site site = Site::here()) const;
-  std::vector<Tensor> dsplit(int64_t sections, Site site = Site::here()) const;
-  std::vector<Tensor> dsplit(const std::vector<int64_t>& indices, Site site = Site::here()) const;
-  std::vector<Tensor> vsplit(int64_t sections, Site site = Site::here()) const;
-  std::vector<Tensor> vsplit(const std::vector<int64_t>& indices, Site site = Site::here()) const;
-  std::vector<Tensor> hsplit(int64_t sections, Site site = Site::here()) const;
-  std::vector<Tensor> hsplit(const std::vector<int64_t>& indices, Site site = Site::here()) const;
+  std::vector<Tensor> dsplit(const Sections& sections, Site site = Site::here()) const;
+  std::vector<Tensor> vsplit(const Sections& sections, Site site = Site::here()) const;
+  std::vector<Tensor> hsplit(const Sections& sections, Site site = Site::here()) const;
 
   // ---- rearranged copies
   Tensor repeat(const Ints& repeats, Site site = Site::here()) const;

@@ -97,26 +97,29 @@ Tensor block_diag(const TensorListArg& tensors) {
   });
 }
 
-std::vector<Tensor> tensor_split(const TensorArg& x, int64_t sections, int64_t dim) {
-  return ops::named("tensor_split", x.site(), [&] {
-    if (sections <= 0) {
-      throw InvalidArgument(
-          str("[tensor_split] there are ", sections, " sections; give at least 1"), x.site());
-    }
-    const int64_t size = x->size(normalize_dim(dim, x->dim(), "tensor_split"));
-    std::vector<int64_t> sizes(static_cast<size_t>(sections), size / sections);
-    for (int64_t i = 0; i < size % sections; ++i)
-      ++sizes[static_cast<size_t>(i)];
-    return split(x, sizes, dim);
-  });
+namespace {
+
+// Into `count` parts, of which the first ones are larger by one element if need be.
+std::vector<Tensor> nearly_equal_parts(const TensorArg& x, int64_t count, int64_t dim) {
+  if (count <= 0) {
+    throw InvalidArgument(str("[tensor_split] there are ", count, " sections; give at least 1"),
+                          x.site());
+  }
+  const int64_t size = x->size(normalize_dim(dim, x->dim(), "tensor_split"));
+  std::vector<int64_t> sizes(static_cast<size_t>(count), size / count);
+  for (int64_t i = 0; i < size % count; ++i)
+    ++sizes[static_cast<size_t>(i)];
+  return split(x, sizes, dim);
 }
 
-std::vector<Tensor> tensor_split(const TensorArg& x, const std::vector<int64_t>& indices,
-                                 int64_t dim) {
+}  // namespace
+
+std::vector<Tensor> tensor_split(const TensorArg& x, const Sections& sections, int64_t dim) {
   return ops::named("tensor_split", x.site(), [&] {
+    if (sections.is_number()) return nearly_equal_parts(x, sections.number(), dim);
     std::vector<Tensor> parts;
     int64_t begin = 0;
-    for (const int64_t end : indices) {
+    for (const int64_t end : sections.list()) {
       parts.push_back(slice(x, dim, begin, end));
       begin = end;
     }
@@ -133,53 +136,34 @@ int64_t dim_of_split(const char* name, const TensorArg& x, int64_t dim) {
   throw InvalidArgument(str("[", name, "] splits dim ", dim, "; received ", x->meta()), x.site());
 }
 
-// As in PyTorch, all parts have the same size here.
-std::vector<Tensor> split_evenly(const char* name, const TensorArg& x, int64_t sections,
-                                 int64_t dim) {
+// As in PyTorch, a number of parts must divide the size.
+std::vector<Tensor> split_along(const char* name, const TensorArg& x, const Sections& sections,
+                                int64_t dim) {
   return ops::named(name, x.site(), [&] {
     const int64_t d = dim_of_split(name, x, dim);
-    if (sections < 1 || x->size(d) % sections != 0) {
+    if (sections.is_number() && (sections.number() < 1 || x->size(d) % sections.number() != 0)) {
       throw InvalidArgument(
-          str("[", name, "] dim ", d, " of ", x->meta(), " cannot be divided into ", sections,
-              " equal parts; use tensor_split"),
+          str("[", name, "] dim ", d, " of ", x->meta(), " cannot be divided into ",
+              sections.number(), " equal parts; use tensor_split"),
           x.site());
     }
     return tensor_split(x, sections, d);
   });
 }
 
-std::vector<Tensor> split_before(const char* name, const TensorArg& x,
-                                 const std::vector<int64_t>& indices, int64_t dim) {
-  return ops::named(name, x.site(),
-                    [&] { return tensor_split(x, indices, dim_of_split(name, x, dim)); });
-}
-
 }  // namespace
 
-std::vector<Tensor> hsplit(const TensorArg& x, int64_t sections) {
-  return split_evenly("hsplit", x, sections, 1);
+std::vector<Tensor> hsplit(const TensorArg& x, const Sections& sections) {
+  return split_along("hsplit", x, sections, 1);
 }
 
-std::vector<Tensor> hsplit(const TensorArg& x, const std::vector<int64_t>& indices) {
-  return split_before("hsplit", x, indices, 1);
-}
-
-std::vector<Tensor> vsplit(const TensorArg& x, int64_t sections) {
+std::vector<Tensor> vsplit(const TensorArg& x, const Sections& sections) {
   if (x->dim() < 2) dim_of_split("vsplit", x, 2);
-  return split_evenly("vsplit", x, sections, 0);
+  return split_along("vsplit", x, sections, 0);
 }
 
-std::vector<Tensor> vsplit(const TensorArg& x, const std::vector<int64_t>& indices) {
-  if (x->dim() < 2) dim_of_split("vsplit", x, 2);
-  return split_before("vsplit", x, indices, 0);
-}
-
-std::vector<Tensor> dsplit(const TensorArg& x, int64_t sections) {
-  return split_evenly("dsplit", x, sections, 2);
-}
-
-std::vector<Tensor> dsplit(const TensorArg& x, const std::vector<int64_t>& indices) {
-  return split_before("dsplit", x, indices, 2);
+std::vector<Tensor> dsplit(const TensorArg& x, const Sections& sections) {
+  return split_along("dsplit", x, sections, 2);
 }
 
 Tensor unflatten(const TensorArg& x, int64_t dim, const Shape& sizes) {
@@ -326,13 +310,9 @@ Tensor ShapeMethods::unflatten(int64_t dim, const Shape& sizes, Site site) const
   return flow::unflatten(TensorArg(self(), site), dim, sizes);
 }
 
-std::vector<Tensor> ShapeMethods::tensor_split(int64_t sections, int64_t dim, Site site) const {
-  return flow::tensor_split(TensorArg(self(), site), sections, dim);
-}
-
-std::vector<Tensor> ShapeMethods::tensor_split(const std::vector<int64_t>& indices, int64_t dim,
+std::vector<Tensor> ShapeMethods::tensor_split(const Sections& sections, int64_t dim,
                                                Site site) const {
-  return flow::tensor_split(TensorArg(self(), site), indices, dim);
+  return flow::tensor_split(TensorArg(self(), site), sections, dim);
 }
 
 Tensor ShapeMethods::repeat_interleave(int64_t repeats, std::optional<int64_t> dim,
@@ -352,28 +332,16 @@ Tensor ShapeMethods::rot90(int64_t k, const Ints& dims, Site site) const {
   return flow::rot90(TensorArg(self(), site), k, dims);
 }
 
-std::vector<Tensor> ShapeMethods::hsplit(int64_t sections, Site site) const {
+std::vector<Tensor> ShapeMethods::hsplit(const Sections& sections, Site site) const {
   return flow::hsplit(TensorArg(self(), site), sections);
 }
 
-std::vector<Tensor> ShapeMethods::hsplit(const std::vector<int64_t>& indices, Site site) const {
-  return flow::hsplit(TensorArg(self(), site), indices);
-}
-
-std::vector<Tensor> ShapeMethods::vsplit(int64_t sections, Site site) const {
+std::vector<Tensor> ShapeMethods::vsplit(const Sections& sections, Site site) const {
   return flow::vsplit(TensorArg(self(), site), sections);
 }
 
-std::vector<Tensor> ShapeMethods::vsplit(const std::vector<int64_t>& indices, Site site) const {
-  return flow::vsplit(TensorArg(self(), site), indices);
-}
-
-std::vector<Tensor> ShapeMethods::dsplit(int64_t sections, Site site) const {
+std::vector<Tensor> ShapeMethods::dsplit(const Sections& sections, Site site) const {
   return flow::dsplit(TensorArg(self(), site), sections);
-}
-
-std::vector<Tensor> ShapeMethods::dsplit(const std::vector<int64_t>& indices, Site site) const {
-  return flow::dsplit(TensorArg(self(), site), indices);
 }
 
 }  // namespace flow

@@ -32,22 +32,17 @@ Tensor column_stack(const TensorListArg& tensors);
 //   block_diag({a (2, 3), b (1, 1)}): (3, 4)
 Tensor block_diag(const TensorListArg& tensors);
 
-// Split x along `dim` into views: into `sections` parts, of which the first ones are larger by one
-// element if the size is not divisible, or before each of `indices`, which follow the rules of
-// slices.
+// Splits x along `dim` into views: a number is that of the parts, of which the first ones are
+// larger by one element if the size is not divisible; a list has the indices before which x is cut,
+// which follow the rules of slices.
 //   tensor_split(x (5), 2): (3), (2);  tensor_split(x (5), {1, 4}): (1), (3), (1)
-std::vector<Tensor> tensor_split(const TensorArg& x, int64_t sections, int64_t dim = 0);
-std::vector<Tensor> tensor_split(const TensorArg& x, const std::vector<int64_t>& indices,
-                                 int64_t dim = 0);
+std::vector<Tensor> tensor_split(const TensorArg& x, const Sections& sections, int64_t dim = 0);
 
 // The same as tensor_split along the second dim (hsplit; the first dim of a vector), the first
 // (vsplit) or the third (dsplit).
-std::vector<Tensor> hsplit(const TensorArg& x, int64_t sections);
-std::vector<Tensor> hsplit(const TensorArg& x, const std::vector<int64_t>& indices);
-std::vector<Tensor> vsplit(const TensorArg& x, int64_t sections);
-std::vector<Tensor> vsplit(const TensorArg& x, const std::vector<int64_t>& indices);
-std::vector<Tensor> dsplit(const TensorArg& x, int64_t sections);
-std::vector<Tensor> dsplit(const TensorArg& x, const std::vector<int64_t>& indices);
+std::vector<Tensor> hsplit(const TensorArg& x, const Sections& sections);
+std::vector<Tensor> vsplit(const TensorArg& x, const Sections& sections);
+std::vector<Tensor> dsplit(const TensorArg& x, const Sections& sections);
 
 // Replaces dim `dim` by several dims with the given sizes, one of which may be -1.
 //   unflatten(x (6, 2), 0, {2, -1}): (2, 3, 2)

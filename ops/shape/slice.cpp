@@ -387,35 +387,32 @@ std::vector<Tensor> unbind(const TensorArg& x, int64_t dim) {
   });
 }
 
-std::vector<Tensor> split(const TensorArg& x, int64_t split_size, int64_t dim) {
+std::vector<Tensor> split(const TensorArg& x, const Sections& sections, int64_t dim) {
   return ops::located(x.site(), [&]() -> std::vector<Tensor> {
     const int64_t d = ops::sliced_dim(x, dim, "split");
-    if (split_size < 0 || (split_size == 0 && x->shape()[d] != 0)) {
-      throw InvalidArgument(str("[split] split_size must be positive; received ", split_size),
-                            x.site());
+    if (sections.is_number()) {
+      const int64_t size = sections.number();
+      if (size < 0 || (size == 0 && x->shape()[d] != 0)) {
+        throw InvalidArgument(str("[split] split_size must be positive; received ", size),
+                              x.site());
+      }
+      return ops::cut_evenly(x, d, size);
     }
-    return ops::cut_evenly(x, d, split_size);
-  });
-}
-
-std::vector<Tensor> split(const TensorArg& x, const std::vector<int64_t>& sizes, int64_t dim) {
-  return ops::located(x.site(), [&]() -> std::vector<Tensor> {
-    const int64_t d = ops::sliced_dim(x, dim, "split");
     int64_t left = x->shape()[d];
-    for (const int64_t size : sizes) {
+    for (const int64_t size : sections.list()) {
       if (size < 0 || size > left) left = -1;
       if (left < 0) break;
       left -= size;
     }
     if (left != 0) {
       std::string list;
-      for (const int64_t size : sizes)
+      for (const int64_t size : sections.list())
         list += str(list.empty() ? "" : ", ", size);
       throw InvalidArgument(str("[split] sizes must be >= 0 and add up to ", x->shape()[d],
                                 ", the size of dim ", d, "; received {", list, "}"),
                             x.site());
     }
-    return ops::cut(x, d, sizes);
+    return ops::cut(x, d, sections.list());
   });
 }
 
@@ -459,13 +456,8 @@ std::vector<Tensor> ShapeMethods::unbind(int64_t dim, Site site) const {
   return flow::unbind(TensorArg(self(), site), dim);
 }
 
-std::vector<Tensor> ShapeMethods::split(int64_t split_size, int64_t dim, Site site) const {
-  return flow::split(TensorArg(self(), site), split_size, dim);
-}
-
-std::vector<Tensor> ShapeMethods::split(const std::vector<int64_t>& sizes, int64_t dim,
-                                        Site site) const {
-  return flow::split(TensorArg(self(), site), sizes, dim);
+std::vector<Tensor> ShapeMethods::split(const Sections& sections, int64_t dim, Site site) const {
+  return flow::split(TensorArg(self(), site), sections, dim);
 }
 
 std::vector<Tensor> ShapeMethods::chunk(int64_t chunks, int64_t dim, Site site) const {

@@ -31,10 +31,10 @@ Tensor select_scatter(const TensorArg& x, const TensorArg& source, int64_t dim, 
 // Returns select(x, dim, i) for every index i of `dim`.
 std::vector<Tensor> unbind(const TensorArg& x, int64_t dim = 0);
 
-// Split x along `dim` into parts of `split_size` elements, of which the last may be shorter, or
-// into parts of the given sizes, which must add up to the size of `dim`.
-std::vector<Tensor> split(const TensorArg& x, int64_t split_size, int64_t dim = 0);
-std::vector<Tensor> split(const TensorArg& x, const std::vector<int64_t>& sizes, int64_t dim = 0);
+// Splits x along `dim`: a number is the size of the parts, of which the last may be shorter; a list
+// has the sizes of all parts, which must add up to the size of `dim`.
+//   split(x (5), 2): (2), (2), (1);  split(x (5), {2, 3}): (2), (3)
+std::vector<Tensor> split(const TensorArg& x, const Sections& sections, int64_t dim = 0);
 
 // Splits x along `dim` into at most `chunks` parts of ceil(size / chunks) elements. The last part
 // may be shorter, as in PyTorch.

@@ -66,6 +66,8 @@ TEST(Arrange, SplitsUnevenlyAndBeforePositions) {
   EXPECT_EQ(values(parts[3]), (Floats{3}));
   EXPECT_EQ(values(parts[4]), (Floats{4}));
   EXPECT_THROW(tensor_split(x, 0), InvalidArgument);
+  EXPECT_EQ(tensor_split(x, {1}).size(), 2U);  // before index 1, not into one part
+  EXPECT_EQ(x.hsplit({2})[1].shape(), Shape{x.size(0) - 2});
 }
 
 TEST(Arrange, TurnsAndMirrors) {

@@ -73,14 +73,16 @@ TEST(Slice, SplitsIntoParts) {
   };
 
   EXPECT_EQ(sizes(split(x, 3)), (std::vector<int64_t>{3, 3, 1}));
-  EXPECT_EQ(sizes(split(x, std::vector<int64_t>{1, 2, 4})), (std::vector<int64_t>{1, 2, 4}));
-  EXPECT_EQ(split(x, std::vector<int64_t>{1, 2, 4})[2][0].item<float>(), 3);
+  EXPECT_EQ(sizes(split(x, {1, 2, 4})), (std::vector<int64_t>{1, 2, 4}));
+  EXPECT_EQ(split(x, {1, 2, 4})[2][0].item<float>(), 3);
   EXPECT_EQ(sizes(chunk(counting({6}), 4)), (std::vector<int64_t>{2, 2, 2}));
   EXPECT_EQ(sizes(chunk(zeros({0}), 2)), (std::vector<int64_t>{0, 0}));
   EXPECT_EQ(unbind(counting({2, 2})).size(), 2U);
   EXPECT_EQ(unbind(counting({2, 2}), 1)[1].to_vector<float>(), Floats({1, 3}));
-  EXPECT_THROW(split(x, std::vector<int64_t>{3, 3}), InvalidArgument);
-  EXPECT_THROW(split(x, std::vector<int64_t>{8, -1}), InvalidArgument);
+  EXPECT_EQ(sizes(split(x, {7})), std::vector<int64_t>{7});
+  EXPECT_THROW(split(x, {3}), InvalidArgument);  // a list of one size, not parts of 3
+  EXPECT_THROW(split(x, {3, 3}), InvalidArgument);
+  EXPECT_THROW(split(x, {8, -1}), InvalidArgument);
   EXPECT_THROW(split(x, 0), InvalidArgument);
   EXPECT_THROW(chunk(x, 0), InvalidArgument);
 }

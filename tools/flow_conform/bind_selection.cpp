@@ -7,11 +7,10 @@ namespace flow::conform {
 
 namespace {
 
-template <class Even, class Before>
-auto cut(Even even, Before before) {
-  return [=](Case& c) -> Outputs {
-    if (c.attrs.has("sections")) return even(c.in(0), c.attrs.get<int64_t>("sections"));
-    return before(c.in(0), c.attrs.get<Ints>("indices").values());
+auto cut(std::vector<Tensor> (*split)(const TensorArg&, const Sections&)) {
+  return [split](Case& c) -> Outputs {
+    if (c.attrs.has("sections")) return split(c.in(0), c.attrs.get<int64_t>("sections"));
+    return split(c.in(0), c.attrs.get<Ints>("indices").values());
   };
 }
 
@@ -31,12 +30,9 @@ void bind_selection(Bindings& table) {
     return index_copy(c.in(0), c.attrs.get<int64_t>("dim"), c.in(1), c.in(2));
   });
   table.add("masked_scatter", [](Case& c) { return masked_scatter(c.in(0), c.in(1), c.in(2)); });
-  using Parts = std::vector<Tensor>;
-  using Even = Parts (*)(const TensorArg&, int64_t);
-  using Before = Parts (*)(const TensorArg&, const std::vector<int64_t>&);
-  table.add("hsplit", cut(Even(hsplit), Before(hsplit)));
-  table.add("vsplit", cut(Even(vsplit), Before(vsplit)));
-  table.add("dsplit", cut(Even(dsplit), Before(dsplit)));
+  table.add("hsplit", cut(hsplit));
+  table.add("vsplit", cut(vsplit));
+  table.add("dsplit", cut(dsplit));
   table.add("block_diag", [](Case& c) { return block_diag(c.all()); });
 }
 

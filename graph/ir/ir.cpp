@@ -69,28 +69,43 @@ void check_overwritten(const Graph& graph, size_t index) {
   if (!is_like) fail(graph, index, str("cannot write over input ", node.overwrites));
 }
 
-// The op's shape rule must infer the values' shapes and dtypes.
-void check_inferred(const Graph& graph, size_t index) {
-  const Node& node = graph.nodes[index];
+// How the values differ from what the op's shape rule infers on `rank`; empty if they do not.
+std::string difference_on(int64_t rank, const Graph& graph, const Node& node) {
   std::vector<MetaPtr> metas;
   for (const ValueId input : node.inputs) {
-    metas.push_back(input == kNoValue ? nullptr : graph.value(input).meta_on(0));
+    metas.push_back(input == kNoValue ? nullptr : graph.value(input).meta_on(rank));
   }
   InferContext infer(*node.op, metas, node.raw_attrs());
   node.op->infer(infer);
-  if (infer.outputs().size() != node.outputs.size()) {
-    fail(graph, index,
-         str("has ", node.outputs.size(), " outputs, ", infer.outputs().size(), " are inferred"));
-  }
+  if (infer.outputs().size() != node.outputs.size())
+    return str("has ", node.outputs.size(), " outputs, ", infer.outputs().size(), " are inferred");
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const Value& value = graph.value(node.outputs[i]);
     const OutputSpec& spec = infer.outputs()[i];
-    if (!(spec.shape == value.shape) || spec.dtype != value.dtype) {
-      fail(graph, index,
-           str("output ", i, " is inferred as ", spec.shape, " ", spec.dtype, " but the value is ",
-               value.shape, " ", value.dtype));
-    }
+    if (spec.shape == value.shape && spec.dtype == value.dtype) continue;
+    return str("output ", i, " is inferred as ", spec.shape, " ", spec.dtype, " but the value is ",
+               value.shape, " ", value.dtype);
   }
+  return "";
+}
+
+// The op's shape rule must infer the values' shapes and dtypes. A part that has become local has
+// the shape that it has on the rank of the trace, which may be any rank, also one without a part.
+void check_inferred(const Graph& graph, size_t index) {
+  const Node& node = graph.nodes[index];
+  const std::string why = difference_on(0, graph, node);
+  if (why.empty()) return;
+  for (const ValueId input : node.inputs) {
+    if (input == kNoValue || !graph.value(input).placement.defined()) continue;
+    const auto& ranks = graph.value(input).placement.ranks();
+    std::vector<int64_t> others(ranks.begin(), ranks.end());
+    others.push_back(*std::max_element(ranks.begin(), ranks.end()) + 1);
+    const bool is_inferred = std::any_of(others.begin(), others.end(), [&](int64_t rank) {
+      return difference_on(rank, graph, node).empty();
+    });
+    if (is_inferred) return;
+  }
+  fail(graph, index, why);
 }
 
 }  // namespace

@@ -515,6 +515,26 @@ TEST(Graph, TakesStridedInputs) {
   EXPECT_EQ(pieces.sum.to_vector<float>(), (std::vector<float>{2, 5, 5, 8}));
 }
 
+// The parts of 5 rows differ, and a rank outside the placement has none.
+TEST(Graph, PartsMayBecomeLocal) {
+  struct Squares : nn::Graph<Squares> {
+    Tensor build(const Tensor& x) {
+      const Tensor part = (x * 2.0).to_local();
+      return (part * part).to_global({.placement = x.placement(), .sbp = x.sbp()});
+    }
+  };
+
+  run_ranks(3, [] {
+    for (const Placement& ranks :
+         {Placement("cpu", {0, 1, 2}), Placement("cpu", {2, 0}), Placement("cpu", {1, 2})}) {
+      Squares squares;
+      const Tensor x = arange(5, {.placement = ranks, .sbp = sbp::split(0)});
+      for (int run = 0; run < 2; ++run)
+        EXPECT_EQ(squares(x).to_vector<int64_t>(), std::vector<int64_t>({0, 4, 16, 36, 64}));
+    }
+  });
+}
+
 TEST(Graph, FollowsTheModeOfItsModules) {
   struct Drop : nn::Graph<Drop> {
     nn::Dropout dropout{0.5};

@@ -1,6 +1,7 @@
 #include "ops/creation/copy.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -178,8 +179,32 @@ Tensor to_device(const TensorArg& x, DeviceType device) {
   return dispatch(ops::kToDevice, {&x.tensor()}, ops::ToDeviceAttrs{device}, x.site());
 }
 
+namespace {
+
+// Whether all ranks decide alike whether x is contiguous. A part that has one row where others have
+// several may be contiguous alone. In a trace, ranks outside the placement know the strides neither
+// of views nor of tensors from outside the trace. If ranks decided by themselves, they would see
+// different writes and trace different ops.
+bool ranks_see_same_order(const Tensor& x) {
+  if (!x.is_global()) return true;
+  if (thread_state().trace != nullptr)
+    return x.impl().trace != nullptr && find_view_link(x.impl()) == nullptr;
+  const TensorMeta& meta = x.meta();
+  const auto& ranks = meta.placement.ranks();
+  const auto shape_on = [&](int64_t rank) {
+    return global_meta(meta.shape, meta.dtype, meta.placement, meta.nd_sbp, rank)->local_shape;
+  };
+  const Shape largest = shape_on(*ranks.begin()), smallest = shape_on(*std::prev(ranks.end()));
+  for (int64_t dim = 0; dim < meta.shape.size(); ++dim) {
+    if (largest[dim] > 1 && smallest[dim] <= 1) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Tensor contiguous(const TensorArg& x) {
-  return x->is_contiguous() ? x.tensor() : clone(x);
+  return x->is_contiguous() && ranks_see_same_order(x) ? x.tensor() : clone(x);
 }
 
 Tensor Tensor::clone(Site site) const {

@@ -10,7 +10,9 @@ Tensor clone(const TensorArg& x);
 // Returns x in the memory of a device: x itself if it is stored there, else a copy. Differentiable.
 // Tensor::to accepts the names of devices.
 Tensor to_device(const TensorArg& x, DeviceType device);
-// Returns x if its elements are stored in row-major order without gaps, else a contiguous copy.
+// Returns x if its elements are stored in row-major order without gaps, else a contiguous copy. For
+// a global tensor also a copy of a view in a trace, and where some ranks have one row and others
+// more.
 Tensor contiguous(const TensorArg& x);
 
 }  // namespace flow

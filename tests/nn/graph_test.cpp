@@ -535,6 +535,24 @@ TEST(Graph, PartsMayBecomeLocal) {
   });
 }
 
+// Strides differ between ranks, and ranks outside the placement have none.
+TEST(Graph, ContiguousIsTheSameStepOnAllRanks) {
+  struct Flattened : nn::Graph<Flattened> {
+    Tensor build(const Tensor& x) { return (x * 2.0).t().contiguous().view({6}); }
+  };
+
+  run_ranks(3, [] {
+    const Tensor whole = tensor({{0.f, 1.f, 2.f}, {3.f, 4.f, 5.f}});
+    const std::vector<float> expected = {0, 6, 2, 8, 4, 10};
+    for (const NdSbp& sbp : {NdSbp(sbp::broadcast), NdSbp(sbp::split(1))}) {
+      Flattened flattened;
+      const Tensor x = tensor(whole.to_vector<float>(), {2, 3},
+                              {.placement = Placement("cpu", {1, 2}), .sbp = sbp});
+      EXPECT_EQ(flattened(x).to_vector<float>(), expected) << sbp;
+    }
+  });
+}
+
 TEST(Graph, FollowsTheModeOfItsModules) {
   struct Drop : nn::Graph<Drop> {
     nn::Dropout dropout{0.5};

@@ -398,6 +398,15 @@ TEST(ViewWritesEnd, WhereAViewGetsOtherMemory) {
   });
 }
 
+// The second rank has one row, which is contiguous in both orders of dims; the first has two.
+TEST(ViewWritesEnd, AtAContiguousCopyOnAllRanks) {
+  run_ranks(2, [] {
+    const Tensor x = ones({3, 5}, {.placement = Placement("cpu", {0, 1}), .sbp = sbp::split(0)});
+    x.t().contiguous().fill_(7);
+    EXPECT_EQ(x.to_vector<float>(), std::vector<float>(15, 1));
+  });
+}
+
 TEST(ViewWritesEnd, WhereAViewBecomesLocal) {
   run_ranks(2, [] {
     const LayoutCase rows = layouts()[1];

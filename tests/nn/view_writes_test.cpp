@@ -111,6 +111,11 @@ std::vector<Program> programs() {
          x[1].add_(w);
          return {columns.detach() * 1.0, columns, seen};
        }},
+      {"the transpose written over its base",
+       [](const Tensor& x, const Tensor&) -> Tensors {
+         x.copy_(x.t());
+         return {x};
+       }},
       {"overlapping views",
        [](const Tensor& x, const Tensor& w) -> Tensors {
          const Tensor a = x.narrow(0, 0, 3), b = x.narrow(0, 1, 4);

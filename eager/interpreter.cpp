@@ -81,9 +81,8 @@ void separate_overlaps(const Call& call, PreparedInputs& inputs) {
       const TensorImpl& read = input.impl();
       if (!read.storage || read.storage != written.storage) continue;
       const bool same_view = read.meta == written.meta && read.offset == written.offset;
-      const bool are_apart = read.offset + extent_of(*read.meta) <= written.offset ||
-                             written.offset + extent_of(*written.meta) <= read.offset;
-      if (!same_view && !are_apart) inputs.replace(i, copy_of_memory(input));
+      if (!same_view && !are_apart(*read.meta, read.offset, *written.meta, written.offset))
+        inputs.replace(i, copy_of_memory(input));
     }
   }
 }

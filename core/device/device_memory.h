@@ -84,6 +84,10 @@ DeviceType use_device(std::string_view name);
 // The number of elements from the first to the last element of this rank's part in memory.
 int64_t extent_of(const TensorMeta& meta);
 
+// Whether parts that begin at these offsets of one memory, in elements, lie behind each other.
+// Elements between those of a part count as its own.
+bool are_apart(const TensorMeta& a, int64_t a_offset, const TensorMeta& b, int64_t b_offset);
+
 // A copy in host memory of this rank's part, including the memory between its elements.
 Ref<Storage> host_copy(RankContext& rank, const TensorView& view);
 

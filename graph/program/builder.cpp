@@ -162,8 +162,7 @@ bool ProgramBuilder::overlaps(BufferId read, BufferId written) const {
   if (!read_at || !written_at) return true;
   const MetaPtr read_meta = buffer(read).meta, written_meta = buffer(written).meta;
   if (read_meta == written_meta && read_at == written_at) return false;
-  return *read_at < *written_at + extent_of(*written_meta) &&
-         *written_at < *read_at + extent_of(*read_meta);
+  return !are_apart(*read_meta, *read_at, *written_meta, *written_at);
 }
 
 std::optional<int64_t> ProgramBuilder::offset_in_root(BufferId id) const {

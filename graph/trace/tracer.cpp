@@ -198,9 +198,9 @@ void Trace::check_overlap(size_t written, size_t other) const {
 }
 
 std::vector<size_t> Trace::overlapping_captures() const {
-  const auto are_apart = [](const TensorImpl& a, const TensorImpl& b) {
+  const auto are_strided_apart = [](const TensorImpl& a, const TensorImpl& b) {
     if (a.meta->blocked != nullptr || b.meta->blocked != nullptr) return false;
-    return a.offset + extent_of(*a.meta) <= b.offset || b.offset + extent_of(*b.meta) <= a.offset;
+    return are_apart(*a.meta, a.offset, *b.meta, b.offset);
   };
   std::vector<size_t> copied;
   for (const auto& [memory, same_memory] : captures_of_) {
@@ -210,7 +210,7 @@ std::vector<size_t> Trace::overlapping_captures() const {
       if (capture.value->value == graph_.captures[written].initial) continue;
       for (const size_t other : same_memory) {
         if (other == written) continue;
-        if (are_apart(capture.tensor.impl(), captures_[other].tensor.impl())) continue;
+        if (are_strided_apart(capture.tensor.impl(), captures_[other].tensor.impl())) continue;
         check_overlap(written, other);
         copied.push_back(other);
       }

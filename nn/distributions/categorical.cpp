@@ -84,10 +84,10 @@ Bernoulli::Bernoulli(const ProbsOrLogits& parameters, const DistributionOptions&
       logits_(parameters.logits) {
   const SiteScope scope(site);
   if (options.validate_args && probs_.defined()) {
-    require("Bernoulli", "probs must be between 0 and 1", "parameters",
+    require("Bernoulli", "probs must be between 0 and 1",
             logical_and(ge(probs_, 0), le(probs_, 1)));
   } else if (options.validate_args) {
-    require("Bernoulli", "logits must not be NaN", "parameters", logical_not(isnan(logits_)));
+    require("Bernoulli", "logits must not be NaN", logical_not(isnan(logits_)));
   }
 }
 
@@ -138,9 +138,9 @@ Categorical::Categorical(const ProbsOrLogits& parameters, const DistributionOpti
   const SiteScope scope(site);
   if (options.validate_args && probs_.defined()) {
     require("Categorical", "probs must not be negative, and one of each row must be positive",
-            "parameters", logical_and(ge(probs_, 0), gt(probs_.sum(-1, {.keepdim = true}), 0)));
+            logical_and(ge(probs_, 0), gt(probs_.sum(-1, {.keepdim = true}), 0)));
   } else if (options.validate_args) {
-    require("Categorical", "logits must not be NaN", "parameters", logical_not(isnan(logits_)));
+    require("Categorical", "logits must not be NaN", logical_not(isnan(logits_)));
   }
 }
 
@@ -193,7 +193,7 @@ Dirichlet::Dirichlet(const Tensor& concentration, const DistributionOptions& opt
       concentration_(concentration) {
   const SiteScope scope(site);
   if (options.validate_args) {
-    require("Dirichlet", "concentration must be positive", "parameters", gt(concentration_, 0));
+    require("Dirichlet", "concentration must be positive", gt(concentration_, 0));
   }
 }
 

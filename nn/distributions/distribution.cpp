@@ -33,7 +33,7 @@ Tensor Distribution::log_prob(const Tensor& value, Site site) const {
   if (checks_values_ && thread_state().trace == nullptr) {
     const NoGradGuard no_grad;
     const Support support = support_at(value);
-    require(name_, str("log_prob() takes ", support.name).c_str(), "values", support.contains);
+    require(name_, str("log_prob() takes ", support.name).c_str(), support.contains, "values");
   }
   return compute_log_prob(value);
 }

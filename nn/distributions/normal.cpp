@@ -33,7 +33,7 @@ Normal::Normal(const Parameter& loc, const Parameter& scale, const DistributionO
   const SiteScope scope(site);
   std::tie(loc_, scale_) = broadcast_parameters("Normal", loc, scale);
   if (options.validate_args) {
-    require("Normal", "scale must be positive, and loc not NaN", "parameters",
+    require("Normal", "scale must be positive, and loc not NaN",
             logical_and(gt(scale_, 0), logical_not(isnan(loc_))));
   }
 }
@@ -72,8 +72,7 @@ Uniform::Uniform(const Parameter& low, const Parameter& high, const Distribution
     : Distribution("Uniform", common_shape("Uniform", low, high, site), {}, options) {
   const SiteScope scope(site);
   std::tie(low_, high_) = broadcast_parameters("Uniform", low, high);
-  if (options.validate_args)
-    require("Uniform", "low must be less than high", "parameters", lt(low_, high_));
+  if (options.validate_args) require("Uniform", "low must be less than high", lt(low_, high_));
 }
 
 Tensor Uniform::draw_with_gradient(const Shape& sample_shape) const {
@@ -115,7 +114,7 @@ Gumbel::Gumbel(const Parameter& loc, const Parameter& scale, const DistributionO
   const SiteScope scope(site);
   std::tie(loc_, scale_) = broadcast_parameters("Gumbel", loc, scale);
   if (options.validate_args) {
-    require("Gumbel", "scale must be positive, and loc not NaN", "parameters",
+    require("Gumbel", "scale must be positive, and loc not NaN",
             logical_and(gt(scale_, 0), logical_not(isnan(loc_))));
   }
 }

@@ -53,7 +53,7 @@ std::pair<Tensor, Tensor> broadcast_parameters(const char* name, const Parameter
   return {broadcast_to(as_tensor(a, b), shape), broadcast_to(as_tensor(b, a), shape)};
 }
 
-void require(const char* name, const char* requirement, const char* received, const Tensor& holds) {
+void require(const char* name, const char* requirement, const Tensor& holds, const char* received) {
   if (thread_state().trace != nullptr) return;
   const NoGradGuard no_grad;
   if (holds.numel() == 0 || all(holds).item<bool>()) return;

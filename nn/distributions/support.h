@@ -25,6 +25,7 @@ std::pair<Tensor, Tensor> broadcast_parameters(const char* name, const Parameter
 
 // Throws InvalidArgument if an element of `holds`, a bool tensor, is false. `received` says what
 // was compared. Does nothing while a graph is traced.
-void require(const char* name, const char* requirement, const char* received, const Tensor& holds);
+void require(const char* name, const char* requirement, const Tensor& holds,
+             const char* received = "parameters");
 
 }  // namespace flow::distributions

@@ -2,12 +2,11 @@
 // of ops/elementwise/arithmetic_rows.h.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <tuple>
-#include <type_traits>
 
 #include "core/op.h"
+#include "ops/number_range.h"
 #include "ops/promotion.h"
 
 namespace flow::ops {
@@ -17,9 +16,7 @@ struct AddAttrs {
 
   template <class C>
   C number() const {
-    // -1 stands for 255 in uint8; a direct conversion would not be defined.
-    if constexpr (std::is_integral_v<C>) return static_cast<C>(static_cast<int64_t>(alpha));
-    return static_cast<C>(alpha);
+    return factor_as<C>(alpha);
   }
 
   static constexpr auto fields() { return std::tuple(value_field("alpha", &AddAttrs::alpha)); }

@@ -11,6 +11,7 @@
 #include "core/dispatch.h"
 #include "core/grad_mode.h"
 #include "core/view_link.h"
+#include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/cast.h"
 #include "ops/elementwise/compare.h"
@@ -117,15 +118,21 @@ ToGlobalOptions reduced_layout(const LocalToGlobalAttrs& attrs) {
   return {.placement = attrs.placement, .sbp = without_partial(attrs.nd_sbp, sbp::broadcast)};
 }
 
+// Returns this rank's part of a gradient. A tensor of a rank outside the placement was ignored. Its
+// gradient is zero, so that such a rank takes the same part in backward of what made it.
+Tensor local_gradient(const Tensor& whole, const TensorMeta& x) {
+  const Tensor part = whole.to_local();
+  if (part.shape() == x.shape || whole.placement().contains(env::rank())) return part;
+  return zeros(x.shape, {.dtype = x.dtype, .device = str(x.device)});
+}
+
 // Along split axes, a part's gradient is its part of dy. Along broadcast axes, every part
-// represents the one value and gets all of dy. Each addend of a sum gets dy. The tensors of ranks
-// outside the placement were ignored and get no gradient.
+// represents the one value and gets all of dy. Each addend of a sum gets dy.
 void local_to_global_grad(GradContext& ctx) {
   const Tensor& dy = ctx.dy();
   if (!ctx.needs(0) || !dy.defined()) return;
-  const auto& attrs = ctx.attrs<LocalToGlobalAttrs>();
-  const Tensor whole = dy.to_global(reduced_layout(attrs));
-  if (attrs.placement.contains(env::rank())) ctx.set(0, whole.to_local());
+  const Tensor whole = dy.to_global(reduced_layout(ctx.attrs<LocalToGlobalAttrs>()));
+  ctx.set(0, local_gradient(whole, *ctx.input_meta(0)));
 }
 
 // y = max over ranks of x: dy goes to the ranks whose x equals y; ties share it equally.
@@ -142,10 +149,13 @@ void candidates_to_global_grad(GradContext& ctx) {
                           attrs.nd_sbp, ", which mixes several reductions; use partial_sum only"));
   }
   const auto local = [&](const Tensor& global) {
-    return global.to_global(reduced_layout(attrs)).to_local();
+    return local_gradient(global.to_global(reduced_layout(attrs)), *ctx.input_meta(0));
   };
   const Tensor own_dy = local(dy);
-  if (!attrs.placement.contains(env::rank())) return;
+  if (!attrs.placement.contains(env::rank())) {
+    ctx.set(0, own_dy);
+    return;
+  }
   const Tensor x = ctx.input(0);
   const Tensor is_taken = cast(eq(x, local(ctx.output())), x.dtype());
   LocalToGlobalAttrs count = attrs;

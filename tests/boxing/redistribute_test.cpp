@@ -368,6 +368,26 @@ TEST(RedistributeGrad, ToLocalKeepsTheLayoutOfItsSource) {
   });
 }
 
+// Backward sends the gradient of the first redistribution from two ranks to all.
+TEST(RedistributeGrad, RanksOutsideTakePartBeforeLocalParts) {
+  run_ranks(3, [] {
+    const Placement last_two("cpu", {1, 2});
+    const Tensor x = counting(3, 1, kThree, kB);
+    x.requires_grad_();
+
+    const Tensor rows = x.to_global(last_two, kS0).to_local();
+    const Tensor cubes = (rows * rows * rows).to_global(last_two, kS0);
+    const Tensor first = grad({cubes.sum()}, {x}, {.create_graph = true})[0];
+    EXPECT_EQ(first.to_vector<float>(), (Floats{0, 3, 12}));
+    EXPECT_EQ(grad({first.sum()}, {x})[0].to_vector<float>(), (Floats{0, 6, 12}));
+
+    // The two ranks tie, so each gets half of the gradient.
+    const Tensor all = x.to_global(last_two, kB).to_local();
+    const Tensor highest = (all * all).to_global(last_two, sbp::partial_max);
+    EXPECT_EQ(grad({highest.sum()}, {x})[0].to_vector<float>(), (Floats{0, 1, 2}));
+  });
+}
+
 TEST(RedistributeGrad, SecondDerivativesCrossLayouts) {
   run_ranks(2, [] {
     const Tensor x = counting(2, 2, kPair, kS0);

@@ -384,7 +384,8 @@ struct Xlogy {
     const auto is_flat = logical_and(eq(in.a(), 0), le(in.b(), 0));
     return masked_fill(xlogy(in.dy(), in.b()), is_flat, 0);
   }
-  static auto db(const auto& in) { return mul(in.dy(), div(in.a(), in.b())); }
+  // The quotient of a and a small b alone may not fit into 16 bits.
+  static auto db(const auto& in) { return div(mul(in.dy(), in.a()), in.b()); }
 };
 
 // ---- angles, distances and signs

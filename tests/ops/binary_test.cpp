@@ -402,6 +402,13 @@ TEST(Binary, LogarithmsOfSumsAndProductsKnowTheirEnds) {
   EXPECT_DOUBLE_EQ(hypot(e, f).item(), 5e200);
 }
 
+TEST(Binary, TheGradientOfXlogyFitsInto16BitsIfTheQuotientDoesNot) {
+  const Tensor a = tensor(Floats{1000}).to(float16);
+  const Tensor b = tensor(Floats{0x1p-7F}).to(float16).requires_grad_();
+  xlogy(a, b).backward(tensor(Floats{0x1p-4F}).to(float16));
+  EXPECT_EQ(b.grad().to_vector<float>(), Floats{8000});
+}
+
 TEST(Binary, BoundsThatWrapAroundRaise) {
   const Tensor x = tensor({1, 250}).to(uint8);
 

@@ -307,34 +307,49 @@ double dot(const double* x, const double* y, int64_t n) {
   return std::inner_product(x, x + n, y, 0.0);
 }
 
-// Replaces row `row` of x, which is zero, by a unit vector that is orthogonal to the rows before.
-void complete_row(int64_t row, int64_t n, double* x) {
+// Makes row `row` of x orthogonal to the rows before, which have length 1, and returns its length.
+double make_orthogonal(int64_t row, int64_t n, double* x) {
   double* const own = x + row * n;
-  for (int64_t axis = 0; axis < n; ++axis) {
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int64_t other = 0; other < row; ++other) {
+      const double part = dot(own, x + other * n, n);
+      for (int64_t i = 0; i < n; ++i)
+        own[i] -= part * x[other * n + i];
+    }
+  }
+  return std::sqrt(dot(own, own, n));
+}
+
+// Makes row `row` of x a unit vector that is orthogonal to the rows before. A row that consists of
+// what those leave to rounding, such as a zero row, becomes another vector.
+void make_unit(int64_t row, int64_t n, double size, double* x) {
+  double* const own = x + row * n;
+  double length = 0;
+  if (size > 1e-300) {
+    for (int64_t i = 0; i < n; ++i)
+      own[i] /= size;
+    length = make_orthogonal(row, n, x);
+  }
+  double least = 0.5;
+  for (int64_t axis = 0; length < least && axis < n; ++axis) {
     std::fill_n(own, n, 0.0);
     own[axis] = 1;
-    for (int pass = 0; pass < 2; ++pass) {
-      for (int64_t other = 0; other < row; ++other) {
-        const double part = dot(own, x + other * n, n);
-        for (int64_t i = 0; i < n; ++i)
-          own[i] -= part * x[other * n + i];
-      }
-    }
-    const double length = std::sqrt(dot(own, own, n));
-    if (length < 0.5 / std::sqrt(static_cast<double>(n))) continue;
-    for (int64_t i = 0; i < n; ++i)
-      own[i] /= length;
-    return;
+    length = make_orthogonal(row, n, x);
+    least = 0.5 / std::sqrt(static_cast<double>(n));
   }
+  for (int64_t i = 0; i < n; ++i)
+    own[i] /= length;
 }
 
 // The one-sided method of Hestenes (1958): the shorter sides of a are turned until they are
-// orthogonal. `work` holds these as rows, then the turns.
+// orthogonal. `work` holds these as rows, then the turns. A side that is only rounding next to
+// another has no direction that turns could find.
 int64_t svd(int64_t m, int64_t n, double* a, double* u, double* s, double* vh, double* work,
             int32_t* /*ints*/) {
   const bool is_tall = m >= n;
   const int64_t k = std::min(m, n), length = std::max(m, n);
   const double least = 1e-15 * std::sqrt(static_cast<double>(length));
+  const double rounding = 2.2e-16 * static_cast<double>(length);
   double* const sides = work;
   double* const turns = work + k * length;
   for (int64_t i = 0; i < k; ++i) {
@@ -353,6 +368,7 @@ int64_t svd(int64_t m, int64_t n, double* a, double* u, double* s, double* vh, d
         double* const y = sides + q * length;
         const double xx = dot(x, x, length), yy = dot(y, y, length), xy = dot(x, y, length);
         if (std::abs(xy) <= least * std::sqrt(xx * yy)) continue;
+        if (std::min(xx, yy) <= rounding * rounding * std::max(xx, yy)) continue;
         has_turned = true;
         const Rotation turn = rotation_of(xx, yy, xy);
         rotate(turn, length, 1, x, y);
@@ -370,13 +386,8 @@ int64_t svd(int64_t m, int64_t n, double* a, double* u, double* s, double* vh, d
     std::swap_ranges(turns + i * k, turns + (i + 1) * k, turns + most * k);
   }
   for (int64_t i = 0; i < k; ++i) {
-    double* const side = sides + i * length;
-    if (s[i] <= 1e-300) {
-      complete_row(i, length, side);
-    } else {
-      for (int64_t j = 0; j < length; ++j)
-        side[j] /= s[i];
-    }
+    make_unit(i, length, s[i], sides);
+    const double* const side = sides + i * length;
     for (int64_t j = 0; j < m; ++j)
       u[j * k + i] = is_tall ? side[j] : turns[i * k + j];
     for (int64_t j = 0; j < n; ++j)

@@ -1,9 +1,11 @@
 // Facts of matrix factorisations beyond the contract: errors, special matrices, gradients of what
 // is composed of others.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,6 +15,7 @@
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "nn/flow.h"
+#include "ops/linalg/plain_factors.h"
 #include "tests/support/error_of.h"
 #include "tests/support/expect_tensor.h"
 
@@ -318,6 +321,32 @@ TEST(Svd, OfDeficientMatricesIsOrthonormal) {
   EXPECT_NEAR(s[0].item(), std::sqrt(12), 1e-12);
   EXPECT_LT(distance(u.transpose(-1, -2).matmul(u), eye(4, kDouble)), 1e-12);
   EXPECT_EQ(linalg::matrix_rank(ones({4, 3})).item(), 1);
+}
+
+// Where OpenBLAS is, only the contract test runs these loops otherwise.
+TEST(Svd, PlainLoopsCompleteDeficientMatrices) {
+  const auto check = [](const Tensor& x) {
+    const int64_t m = x.size(0), n = x.size(1), k = std::min(m, n);
+    const ops::FactorWork sizes = ops::plain_factors().svd_work(m, n);
+    Tensor u = empty({m, k}, kDouble), s = empty({k}, kDouble), vh = empty({k, n}, kDouble);
+    Doubles work(static_cast<size_t>(sizes.elements));
+    const int64_t info =
+        ops::plain_factors().svd(m, n, x.clone().data<double>(), u.data<double>(), s.data<double>(),
+                                 vh.data<double>(), work.data(), nullptr);
+
+    EXPECT_EQ(info, 0) << x.shape();
+    EXPECT_LT(distance((u * s).matmul(vh), x), 1e-13) << x.shape();
+    EXPECT_LT(distance(u.t().matmul(u), eye(k, kDouble)), 1e-13) << x.shape();
+    EXPECT_LT(distance(vh.matmul(vh.t()), eye(k, kDouble)), 1e-13) << x.shape();
+  };
+
+  check(zeros({3, 3}, kDouble));
+  check(diag(tensor({1e-30, 1.0, 1e-300}, kDouble)));
+  for (const auto& [m, n] : {std::pair{4, 3}, {3, 4}, {8, 5}, {5, 8}, {12, 12}}) {
+    check(ones({m, n}, kDouble));
+    for (int64_t rank = 1; rank <= std::min(m, n); ++rank)
+      check(random_matrix({m, rank}).matmul(random_matrix({rank, n})));
+  }
 }
 
 TEST(Factors, RefuseValuesThatAreNotFinite) {

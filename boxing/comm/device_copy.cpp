@@ -50,6 +50,7 @@ DevicePointPtr begin_download(RankContext& rank, std::byte* target, const CopyEn
 }
 
 bool is_reached(const DevicePoint& point) {
+  cuda::check(cuda::set_current(point.device), "cudaSetDevice");
   const cudaError_t state = cudaEventQuery(point.event);
   if (state != cudaErrorNotReady) cuda::check(state, "cudaEventQuery");
   return state == cudaSuccess;

@@ -93,11 +93,13 @@ ncclRedOp_t reduction(ReduceOp op) {
                                 : ncclAvg;
 }
 
-// Keeps the calling thread's device during a call that may leave another one current, as the end of
-// a communicator does in some versions of NCCL.
+// Makes the communicator's device current, on any thread, and again after a call that may leave
+// another one current, as the end of a communicator does in some versions of NCCL.
 class KeepDevice {
  public:
-  KeepDevice() { cuda::warn_if_failed(cudaGetDevice(&index_), "cudaGetDevice"); }
+  explicit KeepDevice(const cuda::RankDevice& device) : index_(device.index()) {
+    cuda::warn_if_failed(cuda::set_current(index_), "cudaSetDevice");
+  }
 
   ~KeepDevice() { cuda::warn_if_failed(cudaSetDevice(index_), "cudaSetDevice"); }
 
@@ -105,16 +107,16 @@ class KeepDevice {
   KeepDevice& operator=(const KeepDevice&) = delete;
 
  private:
-  int index_ = 0;
+  const int index_;
 };
 
 // A communicator that never blocks. If the world fails, it is aborted. Used by one thread at a
 // time.
 class Connection {
  public:
-  Connection(cuda::RankDevice& device, int64_t size, int64_t position, const ncclUniqueId& id)
-      : stop_([this] { give_up(); }) {
-    device.make_current();
+  Connection(const cuda::RankDevice& device, int64_t size, int64_t position, const ncclUniqueId& id)
+      : device_(device), stop_([this] { give_up(); }) {
+    device_.make_current();
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     const std::lock_guard lock(mutex_);
@@ -126,7 +128,7 @@ class Connection {
   ~Connection() {
     const std::lock_guard lock(mutex_);
     if (comm_ == nullptr) return;
-    const KeepDevice current;
+    const KeepDevice current(device_);
     if (result_ == ncclSuccess) {
       library().destroy(comm_);
     } else {
@@ -201,12 +203,13 @@ class Connection {
     const std::lock_guard lock(mutex_);
     result_ = ncclRemoteError;
     if (comm_ == nullptr) return;
-    const KeepDevice current;
+    const KeepDevice current(device_);
     library().comm_abort(comm_);
     comm_ = nullptr;
   }
 
  private:
+  const cuda::RankDevice& device_;
   std::mutex mutex_;
   ncclComm_t comm_ = nullptr;          // null: aborted, or not made; guarded by mutex_
   ncclResult_t result_ = ncclSuccess;  // of the last call; guarded by mutex_

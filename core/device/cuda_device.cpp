@@ -35,15 +35,8 @@ thread_local int current_index = -1;
 
 constinit thread_local bool queues_communication = false;
 
-cudaError_t make_current_index(int index) noexcept {
-  if (current_index == index) return cudaSuccess;
-  const cudaError_t result = cudaSetDevice(index);
-  if (result == cudaSuccess) current_index = index;
-  return result;
-}
-
 int made_current(int index) {
-  check(make_current_index(index), "cudaSetDevice");
+  check(set_current(index), "cudaSetDevice");
   return index;
 }
 
@@ -169,6 +162,13 @@ RankContext& this_rank() {
 
 }  // namespace
 
+cudaError_t set_current(int device) noexcept {
+  if (current_index == device) return cudaSuccess;
+  const cudaError_t result = cudaSetDevice(device);
+  if (result == cudaSuccess) current_index = device;
+  return result;
+}
+
 OnCommunicationStream::OnCommunicationStream() {
   queue_joined();
   outer_ = std::exchange(queues_communication, true);
@@ -273,14 +273,14 @@ cudaError_t order_work(const DeviceAllocator& first, const DeviceAllocator& seco
   const int outer = current_index;
   cudaEvent_t reached = nullptr;
   // An event is recorded on streams of its own device only.
-  cudaError_t result = make_current_index(first.device());
+  cudaError_t result = set_current(first.device());
   if (result == cudaSuccess) result = cudaEventCreateWithFlags(&reached, cudaEventDisableTiming);
   if (result == cudaSuccess) result = cudaEventRecord(reached, first.stream());
   if (result == cudaSuccess) result = cudaStreamWaitEvent(second.stream(), reached, 0);
   // CUDA frees the event after it is reached.
   if (reached != nullptr) warn_if_failed(cudaEventDestroy(reached), "cudaEventDestroy");
   if (outer >= 0) {
-    const cudaError_t restored = make_current_index(outer);
+    const cudaError_t restored = set_current(outer);
     if (result == cudaSuccess) result = restored;
   }
   return result;

@@ -28,6 +28,10 @@ CaptureMemory* capture_memory() noexcept;
 // host waits for the device".
 void refuse_in_capture(const char* what);
 
+// Makes a device the calling thread's current one. Must come before the first other call of CUDA on
+// each thread: CUDA makes a context on the thread's device, which is device 0 until then.
+cudaError_t set_current(int device) noexcept;
+
 // An invalid value that a kernel found, such as an index out of range. Device code cannot throw: it
 // stores the first such value and skips it. The rank's next call that waits for the device throws.
 struct Fault {

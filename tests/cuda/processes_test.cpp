@@ -169,10 +169,16 @@ TEST(CudaProcesses, NameTheMessageThatDoesNotCome) {
   }
 }
 
+// The memory of device 0 would be lost to each rank.
+TEST(CudaProcesses, MakeNoContextOnTheDeviceOfAnotherRank) {
+  expect_lines(run_ranks_of("asked_on_another_thread"), "same");
+}
+
 TEST(CudaProcesses, EndWhenNcclFailsInAMessage) {
   const JobResult job = run_ranks_of("message_failure", {"CUDA_EMULATOR_MISSING="});
 
   EXPECT_NE(job.exit_code, 0) << job.output;
+  EXPECT_EQ(job.output.find("a context on a second device"), std::string::npos) << job.output;
   EXPECT_NE(job.output.find("NCCL failed: system error"), std::string::npos) << job.output;
   EXPECT_LT(job.seconds, 60);
   expect_nothing_remains(job);
@@ -183,6 +189,7 @@ TEST(CudaProcesses, EndWhenNcclFailsOnOne) {
   const JobResult job = run_ranks_of("failure", {"CUDA_EMULATOR_MISSING="});
 
   EXPECT_NE(job.exit_code, 0) << job.output;
+  EXPECT_EQ(job.output.find("a context on a second device"), std::string::npos) << job.output;
   EXPECT_NE(job.output.find("NCCL failed: system error"), std::string::npos) << job.output;
   EXPECT_LT(job.seconds, 60);
   expect_nothing_remains(job);

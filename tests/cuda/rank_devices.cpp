@@ -9,11 +9,14 @@
 #include <map>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <flow/flow.h>
 
+#include "boxing/comm/device_copy.h"
+#include "core/context.h"
 #include "graph/run/compiled_step.h"
 #include "tests/cuda/compiled_trainings.h"
 #include "tests/support/cuda_emulator/library_hooks.h"
@@ -474,9 +477,21 @@ bool run_failure() {
   return report({});
 }
 
+// A thread that has used no device yet, as the one that attends to messages while the rank
+// computes.
+bool ask_on_another_thread() {
+  flow::RankContext& rank = *flow::thread_state().context;
+  const flow::boxing::DevicePointPtr point = flow::boxing::queued_work(rank);
+  std::thread([&] { static_cast<void>(flow::boxing::is_reached(*point)); }).join();
+  Checks checks;
+  checks.expect(cuda_emulator::library_calls().mistakes == 0, cuda_emulator::last_mistake());
+  return checks.report();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  cuda_emulator::allow_one_context();
   const std::map<std::string, bool (*)()> cases = {
       {"collectives", run_collectives},
       {"sums", run_sums},
@@ -495,6 +510,7 @@ int main(int argc, char** argv) {
       {"killed_in_transfer", run_killed_in_transfer},
       {"lost_message", run_lost_message},
       {"message_failure", run_message_failure},
+      {"asked_on_another_thread", ask_on_another_thread},
       {"failure", run_failure}};
   const auto found = argc == 2 ? cases.find(argv[1]) : cases.end();
   if (found == cases.end()) return 64;

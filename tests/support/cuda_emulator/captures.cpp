@@ -183,6 +183,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 // The stream of a capture takes in an event of the same capture. Another stream that waits for a
 // captured event becomes part of its capture.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
+  cuda_emulator::use_context("cudaStreamWaitEvent");
   const std::lock_guard lock(cuda_emulator::device_mutex());
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
   if (stream == nullptr) return cudaErrorInvalidValue;
@@ -214,6 +215,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
                                  unsigned long long /*flags*/) {
+  cuda_emulator::use_context("cudaGraphInstantiate");
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
   if (cuda_emulator::error_of_graphs != cudaSuccess) return cuda_emulator::error_of_graphs;
   *exec = new EmulatedGraphExec{
@@ -229,6 +231,7 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t*
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  cuda_emulator::use_context("cudaGraphLaunch");
   const std::lock_guard lock(cuda_emulator::device_mutex());
   if (stream == nullptr || stream->device != cuda_emulator::current()) {
     return cudaErrorInvalidResourceHandle;
@@ -252,6 +255,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  cuda_emulator::use_context("cudaGraphExecDestroy");
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
   delete exec;
   --cuda_emulator::live_graphs;

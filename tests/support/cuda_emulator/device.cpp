@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/error.h"
 #include "emulated_device.h"
 #include "emulated_library.h"
 #include "emulated_stream.h"
@@ -132,6 +133,9 @@ Memory& memory() {
 }
 
 thread_local int current_device = 0;
+
+std::atomic<DeviceSet> contexts = 0;  // the devices on which this process has one
+std::atomic<bool> allows_one_context = false;
 
 std::atomic<int64_t> opened_blocks = 0;
 std::atomic<int64_t> property_queries = 0;
@@ -270,6 +274,18 @@ int current() {
   return current_device;
 }
 
+void allow_one_context() {
+  allows_one_context = true;
+}
+
+void use_context(const char* call) {
+  const DeviceSet own = only_device(current_device);
+  if ((contexts & own) != 0) return;
+  const bool is_first = contexts.fetch_or(own) == 0;
+  if (allows_one_context && !is_first)
+    report_mistake(flow::str(call, " makes a context on a second device, ", current_device));
+}
+
 }  // namespace cuda_emulator
 
 using cuda_emulator::memory;
@@ -344,6 +360,7 @@ cudaError_t cudaSetDevice(int device) {
   if (device < 0 || device >= cuda_emulator::kDevices) return cudaErrorInvalidDevice;
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
   cuda_emulator::current_device = device;
+  cuda_emulator::use_context("cudaSetDevice");
   return cudaSuccess;
 }
 
@@ -362,6 +379,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 
 // First fit between the allocated blocks of the current device.
 cudaError_t cudaMalloc(void** block, size_t bytes) {
+  cuda_emulator::use_context("cudaMalloc");
   using cuda_emulator::kAlignment;
   const std::lock_guard lock(memory().mutex);
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
@@ -388,6 +406,7 @@ cudaError_t cudaMalloc(void** block, size_t bytes) {
 }
 
 cudaError_t cudaFree(void* block) {
+  cuda_emulator::use_context("cudaFree");
   if (block == nullptr) return cudaSuccess;
   const int device = cuda_emulator::device_of(block);
   if (device < 0) return cudaErrorInvalidValue;
@@ -417,6 +436,7 @@ cudaError_t cudaFree(void* block) {
 }
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* block) {
+  cuda_emulator::use_context("cudaIpcGetMemHandle");
   const int device = cuda_emulator::device_of(block);
   if (device < 0) return cudaErrorInvalidValue;
   const std::lock_guard lock(memory().mutex);
@@ -442,6 +462,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* block) {
 }
 
 cudaError_t cudaIpcOpenMemHandle(void** block, cudaIpcMemHandle_t handle, unsigned flags) {
+  cuda_emulator::use_context("cudaIpcOpenMemHandle");
   cuda_emulator::SharedBlock named;
   std::memcpy(&named, handle.reserved, sizeof(named));
   if (flags != cudaIpcMemLazyEnablePeerAccess) return cudaErrorInvalidValue;
@@ -475,6 +496,7 @@ cudaError_t cudaIpcOpenMemHandle(void** block, cudaIpcMemHandle_t handle, unsign
 }
 
 cudaError_t cudaIpcCloseMemHandle(void* block) {
+  cuda_emulator::use_context("cudaIpcCloseMemHandle");
   const int device = cuda_emulator::device_of(block);
   if (device < 0) return cudaErrorInvalidValue;
   const std::lock_guard lock(memory().mutex);
@@ -493,6 +515,7 @@ cudaError_t cudaIpcCloseMemHandle(void* block) {
 }
 
 cudaError_t cudaMallocHost(void** block, size_t bytes) {
+  cuda_emulator::use_context("cudaMallocHost");
   const size_t size = cuda_emulator::round_up(std::max<size_t>(bytes, 1), cuda_emulator::kPage);
   const std::lock_guard lock(memory().mutex);
   if (const cudaError_t refused = cuda_emulator::refuse_unsafe_call(); refused != cudaSuccess) {
@@ -505,6 +528,7 @@ cudaError_t cudaMallocHost(void** block, size_t bytes) {
 }
 
 cudaError_t cudaFreeHost(void* block) {
+  cuda_emulator::use_context("cudaFreeHost");
   const std::lock_guard lock(memory().mutex);
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
   if (const cudaError_t refused = cuda_emulator::refuse_unsafe_call(); refused != cudaSuccess) {
@@ -516,6 +540,7 @@ cudaError_t cudaFreeHost(void* block) {
 }
 
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  cuda_emulator::use_context("cudaPointerGetAttributes");
   const std::lock_guard lock(memory().mutex);
   const int device = cuda_emulator::device_of(pointer);
   if (device >= 0) {
@@ -529,6 +554,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 }
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  cuda_emulator::use_context("cudaMemGetInfo");
   const std::lock_guard lock(memory().mutex);
   const size_t in_use = memory().of(cuda_emulator::current_device).in_use;
   *total_bytes = memory().limit;

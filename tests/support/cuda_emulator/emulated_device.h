@@ -47,6 +47,10 @@ cudaError_t failure_of_calls();
 // The calling thread's device.
 int current();
 
+// A call makes a context on the calling thread's device, which is device 0 until the thread chooses
+// one, unless the process has one there.
+void use_context(const char* call);
+
 // Runs the work of all streams of a device.
 cudaError_t synchronize(int device);
 

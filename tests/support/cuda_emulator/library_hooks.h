@@ -40,6 +40,10 @@ LibraryCalls library_calls();
 // Blocks of other processes that were opened since the start of the process.
 int64_t num_opened_blocks();
 
+// From now on a context on a second device is a mistake: it takes hundreds of MiB there, on device
+// 0 for each process whose threads call CUDA before they choose a device.
+void allow_one_context();
+
 // Questions for the properties of a device since the start of the process.
 int64_t num_property_queries();
 

@@ -202,6 +202,7 @@ using cuda_emulator::SharedMarks;
 using cuda_emulator::streams;
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
+  cuda_emulator::use_context("cudaStreamCreateWithFlags");
   const std::lock_guard lock(cuda_emulator::device_mutex());
   *stream = new EmulatedStream{.device = cuda_emulator::current()};
   streams().push_back(*stream);
@@ -209,6 +210,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) 
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  cuda_emulator::use_context("cudaStreamDestroy");
   const std::lock_guard lock(cuda_emulator::device_mutex());
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
   if (const cudaError_t refused = refuse_captured(stream); refused != cudaSuccess) return refused;
@@ -219,6 +221,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  cuda_emulator::use_context("cudaStreamSynchronize");
   const std::lock_guard lock(cuda_emulator::device_mutex());
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
   if (const cudaError_t refused = refuse_captured(stream); refused != cudaSuccess) return refused;
@@ -227,6 +230,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
+  cuda_emulator::use_context("cudaDeviceSynchronize");
   const std::lock_guard lock(cuda_emulator::device_mutex());
   for (cudaStream_t stream : streams()) {
     if (stream->device != cuda_emulator::current()) continue;
@@ -236,6 +240,7 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  cuda_emulator::use_context("cudaEventCreateWithFlags");
   if ((flags & cudaEventInterprocess) != 0 && (flags & cudaEventDisableTiming) == 0)
     return cudaErrorInvalidValue;
   auto made = std::make_unique<EmulatedEvent>();
@@ -251,6 +256,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
 }
 
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {
+  cuda_emulator::use_context("cudaIpcGetEventHandle");
   if ((event->flags & cudaEventInterprocess) == 0) return cudaErrorInvalidResourceHandle;
   static_assert(sizeof(event->pages) <= sizeof(handle->reserved));
   std::memset(handle->reserved, 0, sizeof(handle->reserved));
@@ -259,6 +265,7 @@ cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t even
 }
 
 cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle) {
+  cuda_emulator::use_context("cudaIpcOpenEventHandle");
   auto opened = std::make_unique<EmulatedEvent>();
   opened->device = cuda_emulator::current();
   opened->is_foreign = true;
@@ -272,6 +279,7 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t hand
 }
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  cuda_emulator::use_context("cudaEventDestroy");
   if (cuda_emulator::failure_of_calls() != cudaSuccess) return cuda_emulator::failure_of_calls();
   if (event->shared != nullptr) close(event->pages.file);
   delete event;
@@ -279,6 +287,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  cuda_emulator::use_context("cudaEventRecord");
   if (stream != nullptr && event->device != stream->device) return cudaErrorInvalidResourceHandle;
   const std::lock_guard lock(cuda_emulator::device_mutex());
   if (stream != nullptr && stream->at.capture != nullptr) {
@@ -305,6 +314,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
+  cuda_emulator::use_context("cudaEventQuery");
   const std::lock_guard lock(cuda_emulator::device_mutex());
   if (const cudaError_t refused = refuse_captured(event); refused != cudaSuccess) return refused;
   if (event->mark == nullptr || event->mark->is_reached) return cudaSuccess;
@@ -316,6 +326,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  cuda_emulator::use_context("cudaEventSynchronize");
   const std::lock_guard lock(cuda_emulator::device_mutex());
   if (const cudaError_t refused = refuse_captured(event); refused != cudaSuccess) return refused;
   run_to(event->mark);
@@ -335,6 +346,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 // the real runtime does through a staging buffer; so such a copy cannot be captured.
 cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind /*kind*/,
                             cudaStream_t stream) {
+  cuda_emulator::use_context("cudaMemcpyAsync");
   using cuda_emulator::is_device_memory;
   using cuda_emulator::is_pinned_memory;
   const std::lock_guard lock(cuda_emulator::device_mutex());
@@ -366,6 +378,7 @@ cudaError_t cudaMemcpyPeerAsync(void* target, int target_device, const void* sou
 }
 
 cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
+  cuda_emulator::use_context("cudaMemsetAsync");
   return queue(stream, {[target, value, bytes] { std::memset(target, value, bytes); },
                         cuda_emulator::devices_of(target, nullptr)});
 }

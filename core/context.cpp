@@ -45,6 +45,17 @@ std::unique_ptr<ThreadState> make_thread_state(RankContext& context) {
 }  // namespace
 
 struct RankContext::Slots {
+  Slots() = default;
+
+  // What was made first ends first.
+  ~Slots() {
+    for (auto& [key, value] : values)
+      value = nullptr;
+  }
+
+  Slots(const Slots&) = delete;
+  Slots& operator=(const Slots&) = delete;
+
   std::mutex mutex;
   std::vector<std::pair<const void*, std::shared_ptr<void>>> values;  // guarded by mutex
 };

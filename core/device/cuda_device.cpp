@@ -223,6 +223,7 @@ void RankDevice::release_cached_memory() {
 
 void RankDevice::end_rank() noexcept {
   queue_joined_or_warn();
+  warn_if_failed(set_current(index_), "cudaSetDevice");
   for (const cudaStream_t stream : {compute_.stream, copy_, communication_.stream})
     warn_if_failed(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   *fault_ = Fault();

@@ -128,7 +128,9 @@ class RankDevice {
 
   // Throws InvalidArgument if a finished kernel found an invalid value, and clears it.
   void throw_fault() const;
-  // For the rank's end: waits for all work, frees pinned memory and forgets limits and faults.
+  // For the rank's end: waits for all work, frees pinned memory and forgets limits and faults. The
+  // device is then the calling thread's current one, as the rank's handles of libraries need it:
+  // they end after this, and on another thread than that of the rank.
   void end_rank() noexcept;
 
  private:

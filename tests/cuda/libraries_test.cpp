@@ -637,6 +637,26 @@ TEST_F(CudaConvolutions, AttentionComesFromCudnnAsAGraph) {
   }
 }
 
+// A thread that has neither device ends the ranks.
+TEST_F(CudaConvolutions, HandlesEndWhileTheirDeviceIsCurrent) {
+  const LibraryCalls before = library_calls();
+  const int at_first = cuda_emulator::refused_algorithms();
+
+  run_ranks(2, [] {
+    const Tensor x = randn({1, 2, 72, 16}, {.device = "cuda"});
+    matmul(x, x.transpose(2, 3));
+    conv2d(x, randn({3, 2, 3, 3}, {.device = "cuda"}));
+    const Tensor q = cast(x, bfloat16);
+    scaled_dot_product_attention(q, q, q);
+    cuda_emulator::refuse_algorithms(100);
+    matmul(q, q.transpose(2, 3));
+    comm::barrier();
+  });
+
+  cuda_emulator::refuse_algorithms(at_first);
+  EXPECT_EQ(library_calls().mistakes - before.mistakes, 0) << last_mistake();
+}
+
 TEST_F(CudaConvolutions, GraphsOfWrongDescriptorsAreFound) {
   cudnnBackendDescriptor_t tensor = nullptr, operation = nullptr;
   cudnnBackendCreateDescriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, &tensor);

@@ -7,7 +7,7 @@
 using cuda_emulator::report_mistake;
 using flow::str;
 
-struct EmulatedCublas : cuda_emulator::LibraryObject {
+struct EmulatedCublas : cuda_emulator::LibraryHandle {
   cudaStream_t stream = nullptr;
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
@@ -20,6 +20,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  handle->check_device("cublasDestroy");
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -59,6 +60,7 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(
     int64_t count, cublasComputeType_t compute_type, cublasGemmAlgo_t /*algorithm*/) {
   constexpr auto* kCall = "cublasGemmStridedBatchedEx";
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  handle->check_device(kCall);
   const cudaDataType scale = compute_type == CUBLAS_COMPUTE_64F ? CUDA_R_64F : CUDA_R_32F;
   if (cuda_emulator::refuses_products() ||
       !cuda_emulator::has_products(c_type, compute_type, scale)) {

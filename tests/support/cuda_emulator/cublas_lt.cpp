@@ -17,7 +17,7 @@ using cuda_emulator::Product;
 using cuda_emulator::report_mistake;
 using flow::str;
 
-struct EmulatedCublasLt : LibraryObject {};
+struct EmulatedCublasLt : cuda_emulator::LibraryHandle {};
 
 struct EmulatedMatmulDesc : LibraryObject {
   int32_t compute_type = CUBLAS_COMPUTE_32F;
@@ -246,6 +246,7 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
 }
 
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  handle->check_device("cublasLtDestroy");
   return destroy(handle);
 }
 
@@ -376,6 +377,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   constexpr auto* kCall = "cublasLtMatmulAlgoGetHeuristic";
   *found = 0;
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  handle->check_device(kCall);
   if (requested < 1 || preference == nullptr) return wrong(kCall, "nothing is asked for");
   cublasStatus_t status{};
   const auto product = describe(kCall, desc, a_layout, b_layout, c_layout, d_layout, status);
@@ -412,6 +414,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               size_t workspace_bytes, cudaStream_t stream) {
   constexpr auto* kCall = "cublasLtMatmul";
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  handle->check_device(kCall);
   if (alpha == nullptr || beta == nullptr) return wrong(kCall, "alpha or beta is missing");
   cublasStatus_t status{};
   auto product = describe(kCall, desc, a_layout, b_layout, c_layout, d_layout, status);

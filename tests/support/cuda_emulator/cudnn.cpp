@@ -84,12 +84,14 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
 }
 
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  handle->check_device("cudnnDestroy");
   delete handle;
   return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   if (handle == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
+  handle->check_device("cudnnSetStream");
   handle->stream = stream;
   return CUDNN_STATUS_SUCCESS;
 }

@@ -7,7 +7,7 @@
 #include "cudnn.h"
 #include "emulated_library.h"
 
-struct EmulatedCudnn : cuda_emulator::LibraryObject {
+struct EmulatedCudnn : cuda_emulator::LibraryHandle {
   cudaStream_t stream = nullptr;
 };
 

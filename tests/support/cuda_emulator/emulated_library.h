@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cuda_runtime.h"
+#include "emulated_device.h"
 #include "library_hooks.h"
 
 namespace cuda_emulator {
@@ -40,6 +41,15 @@ struct LibraryObject {
   ~LibraryObject();
   LibraryObject(const LibraryObject&) = delete;
   LibraryObject& operator=(const LibraryObject&) = delete;
+};
+
+// A library's handle. It belongs to the device that was current when it was made, which has to be
+// current in each call with the handle.
+struct LibraryHandle : LibraryObject {
+  const int device = current();
+
+  // Reports a call on another device.
+  void check_device(const char* call) const;
 };
 
 // Whether `bytes` bytes from `address` are in one block of device memory.

@@ -110,6 +110,12 @@ LibraryObject::~LibraryObject() {
   --state().objects;
 }
 
+void LibraryHandle::check_device(const char* call) const {
+  if (device == current()) return;
+  report_mistake(std::string(call) + ": the handle is of device " + std::to_string(device) +
+                 ", but device " + std::to_string(current()) + " is current");
+}
+
 std::string last_mistake() {
   const std::lock_guard lock(state().mutex);
   return state().last_mistake;

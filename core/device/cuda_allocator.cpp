@@ -39,13 +39,15 @@ size_t segment_bytes(size_t size) {
 
 }  // namespace
 
-// Returns null if the device has no room.
+// Returns null if the device has no room. Throws other errors, which may be those of earlier work.
 void* DeviceAllocator::take_segment(size_t bytes) {
   void* memory = nullptr;
-  if (cudaMalloc(&memory, bytes) != cudaSuccess) {
+  const cudaError_t result = cudaMalloc(&memory, bytes);
+  if (result == cudaErrorMemoryAllocation) {
     static_cast<void>(cudaGetLastError());
     return nullptr;
   }
+  check(result, "cudaMalloc");
   return memory;
 }
 

@@ -261,6 +261,25 @@ TEST(CudaRing, IsFreedWhenItsRankEnds) {
 
 // ---- shortage
 
+// A kernel has failed, and nothing is cached that could be given back before the error shows.
+TEST(CudaAllocator, TellsAnErrorOfEarlierWorkFromAShortage) {
+  cuda::synchronize();
+  cuda::DeviceAllocator allocator(cuda::current_device(), stream());
+  FailingCalls failing(cudaErrorIllegalAddress);
+  std::string message;
+
+  try {
+    allocator.allocate(100);
+  } catch (const OutOfMemory& error) {
+    ADD_FAILURE() << error.what();
+  } catch (const Error& error) {
+    message = error.what();
+  }
+
+  EXPECT_NE(message.find("cudaMalloc failed: cudaErrorIllegalAddress"), std::string::npos)
+      << message;
+}
+
 class CudaShortage : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,5 +1,8 @@
 #include "core/device/cuda_error.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/context.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -16,6 +19,15 @@ std::string who() {
   return str("rank ", rank, ", device ", device);
 }
 
+// Errors of a kernel after which every call of CUDA in this process fails.
+bool ends_use_of_device(cudaError_t code) {
+  constexpr cudaError_t kSuch[] = {
+      cudaErrorIllegalAddress,      cudaErrorLaunchTimeout,      cudaErrorAssert,
+      cudaErrorHardwareStackError,  cudaErrorIllegalInstruction, cudaErrorMisalignedAddress,
+      cudaErrorInvalidAddressSpace, cudaErrorInvalidPc,          cudaErrorLaunchFailure};
+  return std::find(std::begin(kSuch), std::end(kSuch), code) != std::end(kSuch);
+}
+
 // The advice for the user. Codes that are not listed here are rare, or errors of flow itself.
 const char* advice(cudaError_t code) {
   if (code == cudaErrorNoDevice) return "use device cpu, or check CUDA_VISIBLE_DEVICES";
@@ -25,8 +37,7 @@ const char* advice(cudaError_t code) {
   if (code == cudaErrorNoKernelImageForDevice) {
     return "build with -DCMAKE_CUDA_ARCHITECTURES=native on this machine";
   }
-  if (code == cudaErrorIllegalAddress || code == cudaErrorAssert ||
-      code == cudaErrorLaunchFailure) {
+  if (ends_use_of_device(code)) {
     return "an earlier kernel failed and this process cannot use the device any more; run it with "
            "CUDA_LAUNCH_BLOCKING=1 to be told the call";
   }

@@ -366,6 +366,19 @@ TEST(CudaEmulator, AJoinedLaunchThatFailsIsReported) {
   EXPECT_EQ(p.to_vector<float>(), std::vector<float>(4, 1));
 }
 
+TEST(CudaErrors, SayThatTheDeviceCannotBeUsedAnyMore) {
+  for (const cudaError_t code :
+       {cudaErrorIllegalAddress, cudaErrorMisalignedAddress, cudaErrorIllegalInstruction}) {
+    std::string message;
+    try {
+      cuda::check(code, "call");
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    EXPECT_NE(message.find("cannot use the device any more"), std::string::npos) << message;
+  }
+}
+
 TEST(CudaEmulator, MemoryRunsOutAtTheLimit) {
   void* block = nullptr;
   cuda_emulator::set_device_memory(1 << 20);

@@ -196,8 +196,14 @@ bool RankDevice::is_on_communication_stream() {
 }
 
 std::byte* RankDevice::share_allocation(const void* memory) {
-  std::byte* const begin = compute_.allocator.share_segment(memory);
-  return begin != nullptr ? begin : communication_.allocator.share_segment(memory);
+  const auto* const byte = static_cast<const std::byte*>(memory);
+  // An empty part may begin where its allocation ends, and there another one may begin.
+  for (const std::byte* inside : {byte, byte - 1}) {
+    for (Queue* queue : {&compute_, &communication_}) {
+      if (std::byte* const begin = queue->allocator.share_segment(inside)) return begin;
+    }
+  }
+  return nullptr;
 }
 
 AllocatorStats RankDevice::memory_stats() const {

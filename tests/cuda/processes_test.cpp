@@ -56,6 +56,11 @@ TEST(CudaProcesses, OfOneDeviceUseHostMemoryIfNothingIsCached) {
   EXPECT_EQ(job.output.find("by pointers"), std::string::npos) << job.output;
 }
 
+TEST(CudaProcesses, OfOneDeviceGatherAnEmptyPart) {
+  expect_lines(run_ranks_of("empty_part", {"CUDA_EMULATOR_MISSING=", "FLOW_CUDA_CACHE=1"}),
+               "same, without NCCL, by pointers");
+}
+
 // Both ranks learn that they call different collectives.
 TEST(CudaProcesses, OfOneDeviceFindCallsThatDiffer) {
   const JobResult job =

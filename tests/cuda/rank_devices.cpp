@@ -129,6 +129,18 @@ class Checks {
   std::vector<std::string> failed_;
 };
 
+// Rank 0's part is empty, and begins where an allocation of the device ends.
+bool gather_an_empty_part() {
+  flow::cuda::set_device(0);
+  constexpr int64_t kSize = 5 << 20;
+  const Tensor x = filled(kSize, 2);
+  const int64_t own = 3 * me();
+  const Tensor all = comm::all_gather(x.narrow(0, kSize - own, own));
+  Checks checks;
+  checks.expect(all.numel() == 3 && has(all, 2), "all_gather");
+  return checks.report();
+}
+
 constexpr int64_t kSmall = 40;      // buffered
 constexpr int64_t kLarge = 30'000;  // not buffered: 120 KB
 
@@ -497,6 +509,7 @@ int main(int argc, char** argv) {
       {"sums", run_sums},
       {"one_device", run_on_one_device},
       {"different_calls", run_different_calls},
+      {"empty_part", gather_an_empty_part},
       {"messages", run_messages},
       {"messages_one_device", run_messages_on_one_device},
       {"pipeline", run_pipeline},

@@ -60,8 +60,11 @@ void* load_library(std::initializer_list<std::string> names, const std::string& 
       remember(handle);
       return handle;
     }
-    const char* error = dlerror();
-    reason = error != nullptr ? error : "unknown reason";
+    const char* text = dlerror();
+    const std::string error = text != nullptr ? text : "unknown reason";
+    // Why a file that is there cannot be loaded says more than that others are not there.
+    const bool is_absent = error.starts_with(path + ": cannot open shared object file");
+    if (reason.empty() || !is_absent) reason = error;
   }
   return nullptr;
 }

@@ -233,16 +233,16 @@ class Group final : public NcclGroup {
 
   void exchange(std::span<const std::span<const std::byte>> sends,
                 std::span<const std::span<std::byte>> receives, const Fingerprint& what) override {
-    run(what, [&](ncclComm_t comm) {
+    run(what, [&](ncclComm_t comm, cudaStream_t stream) {
       for (size_t i = 0; i < sends.size(); ++i) {
         const int peer = static_cast<int>(i);
         if (!sends[i].empty()) {
-          connection_.take(library().send(sends[i].data(), sends[i].size(), ncclUint8, peer, comm,
-                                          device_.stream()));
+          connection_.take(
+              library().send(sends[i].data(), sends[i].size(), ncclUint8, peer, comm, stream));
         }
         if (!receives[i].empty()) {
           connection_.take(library().recv(receives[i].data(), receives[i].size(), ncclUint8, peer,
-                                          comm, device_.stream()));
+                                          comm, stream));
         }
       }
     });
@@ -253,9 +253,9 @@ class Group final : public NcclGroup {
   void all_reduce(const void* source, void* target, int64_t count, DType dtype, ReduceOp op,
                   const Fingerprint& what) override {
     const ncclDataType_t type = data_type(dtype).value();
-    run(what, [&](ncclComm_t comm) {
+    run(what, [&](ncclComm_t comm, cudaStream_t stream) {
       connection_.take(library().all_reduce(source, target, static_cast<size_t>(count), type,
-                                            reduction(op), comm, device_.stream()));
+                                            reduction(op), comm, stream));
     });
   }
 
@@ -264,7 +264,8 @@ class Group final : public NcclGroup {
   template <class Body>
   void run(const Fingerprint& what, const Body& body) {
     device_.make_current();
-    connection_.begin(body);
+    const cudaStream_t stream = device_.stream();  // may throw, which would leave the group open
+    connection_.begin([&](ncclComm_t comm) { body(comm, stream); });
     const auto end = std::chrono::steady_clock::now() + time_limit();
     bool is_late = false;
     while (!is_late && connection_.is_in_progress()) {

@@ -1,5 +1,6 @@
-// batch_norm on CUDA devices: x is read once for its moments (in double) and once for the result;
-// the gradient reads dy and x once for their sums and once for dx.
+// batch_norm on CUDA devices: x is read once for its moments, in double, and once for the result;
+// the gradient reads dy and x once for their sums and once for dx. Moments of doubles take two
+// reads.
 #include "ops/local_parts.h"
 #include "ops/norm/batch_norm_op.h"
 #include "ops/norm/channel_sums_cuda.cuh"
@@ -18,9 +19,18 @@ struct ChannelMap {
   C shift;
 };
 
+struct FindCenters {
+  const double* totals;
+  double* centers;
+  double count;
+
+  __device__ void operator()(int64_t c) const { centers[c] = count == 0 ? 0 : totals[c] / count; }
+};
+
 template <class C>
 struct MakeChannelMap {
-  const double* sums;
+  const double* sums;     // of distances to the centers
+  const double* centers;  // null: 0
   const C* weight;
   const C* bias;
   double* moments;
@@ -32,8 +42,9 @@ struct MakeChannelMap {
   __device__ void operator()(int64_t c) const {
     // A part without samples has the moments 0 and 0, so that sums over parts are finite.
     const double divisor = count == 0 ? 1 : count;
-    const double mean = sums[channels + c] / divisor;
-    const double square = sums[c] / divisor - mean * mean;
+    const double distance = sums[channels + c] / divisor;
+    const double mean = centers != nullptr ? centers[c] + distance : distance;
+    const double square = sums[c] / divisor - distance * distance;
     const double var = square < 0 ? 0 : square;
     moments[c] = mean;
     moments[channels + c] = var;
@@ -65,12 +76,22 @@ void batch_norm(const KernelContext& ctx) {
     using C = Wide<T>;
     const ScratchArray<double> sums(ctx, 2 * sizes.channels);
     const ScratchArray<ChannelMap<C>> maps(ctx, sizes.channels);
+    const auto count = static_cast<double>(sizes.count());
     sum_channels(ctx, x.as<T>(), x.as<T>(), sizes, sums.data());
-    for_each_element(
-        ctx, sizes.channels,
-        MakeChannelMap<C>{sums.data(), weight.as<C>(), bias.as<C>(), ctx.out(1).as<double>(),
-                          maps.data(), sizes.channels, static_cast<double>(sizes.count()),
-                          ctx.attrs_as<BatchNormAttrs>().eps});
+    ScratchArray<double> means;
+    const double* centers = nullptr;
+    if constexpr (std::is_same_v<T, double>) {
+      // The squares of doubles have no digits left for a small variance of large numbers.
+      means = ScratchArray<double>(ctx, sizes.channels);
+      centers = means.data();
+      for_each_element(ctx, sizes.channels,
+                       FindCenters{sums.data() + sizes.channels, means.data(), count});
+      sum_channels(ctx, x.as<T>(), x.as<T>(), sizes, sums.data(), centers);
+    }
+    for_each_element(ctx, sizes.channels,
+                     MakeChannelMap<C>{sums.data(), centers, weight.as<C>(), bias.as<C>(),
+                                       ctx.out(1).as<double>(), maps.data(), sizes.channels, count,
+                                       ctx.attrs_as<BatchNormAttrs>().eps});
     for_each_element(ctx, sizes.numel(),
                      Normalize<T>{x.as<T>(), ctx.out(0).as<T>(), maps.data(), sizes});
   });

@@ -39,6 +39,7 @@ template <class T>
 struct ChannelStretch {
   const T* a;
   const T* b;
+  const double* centers;  // null: 0, as for all types but double
   double* products;
   double* totals;
   ChannelSizes sizes;
@@ -48,12 +49,19 @@ struct ChannelStretch {
   __device__ void operator()(int64_t row, Team team) const {
     const auto [channel, stretch] = divide(row, stretches);
     const int64_t end = std::min(sizes.outer * sizes.inner, (stretch + 1) * length);
+    double center = 0;
+    if constexpr (std::is_same_v<T, double>) center = centers != nullptr ? centers[channel] : 0;
+    const auto distance = [&](T x) {
+      const auto wide = static_cast<double>(widen(x));
+      if constexpr (std::is_same_v<T, double>) return wide - center;
+      return wide;
+    };
     double product = 0;
     double total = 0;
     for (int64_t k = stretch * length + team.first(); k < end; k += team.step()) {
       const int64_t at = sizes.place(channel, k);
-      const auto left = static_cast<double>(widen(a[at]));
-      product += left * static_cast<double>(widen(b[at]));
+      const double left = distance(a[at]);
+      product += left * distance(b[at]);
       total += left;
     }
     product = team.sum(product);
@@ -83,11 +91,12 @@ struct AddStretches {
   }
 };
 
-// sums: (2, channels): the sums of a b and of a. Channels are divided into stretches, because there
+// sums: (2, channels): the sums of a b and of a; of doubles, those of their distances to the
+// centers of the channels if these are given. Channels are divided into stretches, because there
 // are fewer channels than the device has multiprocessors.
 template <class T>
 void sum_channels(const KernelContext& ctx, const T* a, const T* b, const ChannelSizes& sizes,
-                  double* sums) {
+                  double* sums, const double* centers = nullptr) {
   constexpr int64_t kLength = 8192;
   constexpr int64_t kMaxStretches = 64;
   const int64_t count = sizes.count();
@@ -95,8 +104,9 @@ void sum_channels(const KernelContext& ctx, const T* a, const T* b, const Channe
   const int64_t stretches = std::max<int64_t>(1, (count + length - 1) / length);
   const ScratchArray<double> products(ctx, sizes.channels * stretches);
   const ScratchArray<double> totals(ctx, sizes.channels * stretches);
-  for_each_row(ctx, sizes.channels * stretches, std::min(count, length),
-               ChannelStretch<T>{a, b, products.data(), totals.data(), sizes, stretches, length});
+  for_each_row(
+      ctx, sizes.channels * stretches, std::min(count, length),
+      ChannelStretch<T>{a, b, centers, products.data(), totals.data(), sizes, stretches, length});
   for_each_element(ctx, sizes.channels,
                    AddStretches{products.data(), totals.data(), sums, sizes.channels, stretches});
 }

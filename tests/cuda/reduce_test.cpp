@@ -1,4 +1,4 @@
-// Reductions of whole tensors, of which many blocks compute pieces.
+// Reductions, of which many blocks compute pieces.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -35,6 +35,20 @@ TEST_F(CudaReduce, TheFirstOfEqualElementsIsFoundInAnyPiece) {
     host.narrow(0, at, 1).fill_(2);
 
   EXPECT_EQ(argmax(host.to("cuda")).item(), 40000);
+}
+
+TEST_F(CudaReduce, VariancesOfDoublesOfAnyMean) {
+  manual_seed(6);
+  const Tensor host = add(randn({9000, 2}, {.dtype = float64}), 1e9);
+  const Tensor mean = zeros({2}), var = ones({2});
+  const Tensor mean_there = mean.to("cuda"), var_there = var.to("cuda");
+
+  const Tensor y = batch_norm(host, mean, var, {.training = true});
+  const Tensor there = batch_norm(host.to("cuda"), mean_there, var_there, {.training = true});
+
+  EXPECT_TRUE(allclose(there.to("cpu"), y, {.rtol = 0, .atol = 1e-4}));
+  EXPECT_TRUE(allclose(mean_there.to("cpu"), mean));
+  EXPECT_TRUE(allclose(var_there.to("cpu"), var));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "nn/flow.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/kernel/mma_cuda.cuh"
 #include "ops/linear/matmul.h"
 #include "ops/optimizer/update.h"
 #include "ops/random/random.h"
@@ -72,6 +73,33 @@ __global__ void wait_in_one_branch(int* y) {
   *y = 1;
 }
 
+// The first half of a warp ends, and the second one names it in the mask of its exchange.
+__global__ void exchange_with_ended_lanes(int* y, unsigned mask) {
+  if (threadIdx.x < 16) return;
+  y[threadIdx.x] = __shfl_xor_sync(mask, static_cast<int>(threadIdx.x), 1);
+}
+
+// Each thread brings four numbers to shared memory, in two groups of copies, and takes those of the
+// first one.
+template <int kLater>
+__global__ void copy_through_shared(int* y, const int* x, int shift) {
+  FLOW_CUDA_DYNAMIC_SHARED(int, shared);
+  int* const own = shared + 8 * threadIdx.x;
+  const int* const from = x + 4 * threadIdx.x + shift;
+  ops::begin_copy(reinterpret_cast<uint16_t*>(own), from, true);
+  ops::end_copy_group();
+  ops::begin_copy(reinterpret_cast<uint16_t*>(own + 4), from, false);
+  ops::end_copy_group();
+  ops::wait_for_copies<kLater>();
+  for (int i = 0; i < 4; ++i)
+    y[4 * threadIdx.x + i] = own[i] + own[4 + i];
+}
+
+bool is_forward() {
+  const char* const order = std::getenv("CUDA_EMULATOR_ORDER");
+  return order == nullptr || std::string_view(order) == "forward";
+}
+
 std::vector<int> read(const Ref<Storage>& device, size_t count) {
   std::vector<int> values(count);
   copy_bytes(rank(), values.data(), DeviceType::kCpu, device->data(), DeviceType::kCuda,
@@ -109,9 +137,7 @@ TEST(CudaEmulator, OtherOrdersShowWhatThreadsDoNotWaitFor) {
   FLOW_CUDA_CALL(cudaMemsetAsync(y->data(), 0, kCount * sizeof(int), stream()));
   cuda::launch(read_neighbour, 1, kCount, 0, stream(), reinterpret_cast<int*>(y->data()));
 
-  const char* const order = std::getenv("CUDA_EMULATOR_ORDER");
-  const bool is_forward = order == nullptr || std::string_view(order) == "forward";
-  EXPECT_EQ(read(y, kCount) == std::vector<int>(kCount, 1), is_forward);
+  EXPECT_EQ(read(y, kCount) == std::vector<int>(kCount, 1), is_forward());
 }
 
 TEST(CudaEmulator, NewMemoryIsNotZero) {
@@ -144,6 +170,66 @@ TEST(CudaEmulator, FindsBarriersThatNotAllThreadsReach) {
   cuda::launch(wait_in_one_branch, 1, 32, 0, stream(), reinterpret_cast<int*>(y->data()));
 
   EXPECT_EQ(cudaStreamSynchronize(stream()), cudaErrorLaunchFailure);
+}
+
+TEST(CudaEmulator, LanesThatHaveEndedAreNotInAMask) {
+  const Ref<Storage> y = allocate_storage(rank(), DeviceType::kCuda, 32 * sizeof(int));
+  auto* const values = reinterpret_cast<int*>(y->data());
+
+  cuda::launch(exchange_with_ended_lanes, 1, 32, 0, stream(), values, 0xffff0000U);
+  EXPECT_EQ(cudaStreamSynchronize(stream()), cudaSuccess);
+  cuda::launch(exchange_with_ended_lanes, 1, 32, 0, stream(), values, 0xffffffffU);
+  EXPECT_EQ(cudaStreamSynchronize(stream()), cudaErrorLaunchFailure);
+}
+
+TEST(CudaEmulator, CopiesToSharedMemoryRunWhenTheThreadWaits) {
+  constexpr size_t kThreads = 4, kCount = 4 * kThreads;
+  constexpr size_t kShared = 2 * kCount * sizeof(int);
+  const Ref<Storage> x = allocate_storage(rank(), DeviceType::kCuda, kCount * sizeof(int));
+  const Ref<Storage> y = allocate_storage(rank(), DeviceType::kCuda, kCount * sizeof(int));
+  auto* const from = reinterpret_cast<int*>(x->data());
+  auto* const to = reinterpret_cast<int*>(y->data());
+  FLOW_CUDA_CALL(cudaMemsetAsync(from, 0, kCount * sizeof(int), stream()));
+
+  cuda::launch(copy_through_shared<0>, 1, kThreads, kShared, stream(), to, from, 0);
+  EXPECT_EQ(read(y, kCount), std::vector<int>(kCount, 0));
+  if (is_forward()) {  // what no thread waited for is what the memory was filled with, -1
+    cuda::launch(copy_through_shared<1>, 1, kThreads, kShared, stream(), to, from, 0);
+    EXPECT_EQ(read(y, kCount), std::vector<int>(kCount, -1));
+    cuda::launch(copy_through_shared<2>, 1, kThreads, kShared, stream(), to, from, 0);
+    EXPECT_EQ(read(y, kCount), std::vector<int>(kCount, -2));
+  }
+
+  cuda::launch(copy_through_shared<2>, 1, 2, kShared, stream(), to, from, 1);
+  EXPECT_EQ(cudaStreamSynchronize(stream()), cudaErrorMisalignedAddress);
+}
+
+TEST(CudaEmulator, LaunchesThatADeviceWouldRefuse) {
+  const auto error_of = [](dim3 grid, dim3 block, size_t shared_bytes) {
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream();
+    return cudaLaunchKernelEx(&config, wait_in_one_branch, static_cast<int*>(nullptr));
+  };
+  EXPECT_EQ(error_of(0, 32, 0), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(error_of({1, 1U << 16}, 32, 0), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(error_of(1U << 31, 32, 0), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(error_of(1, 0, 0), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(error_of(1, {32, 33}, 0), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(error_of(1, {1, 1, 65}, 0), cudaErrorInvalidConfiguration);
+
+  // More than 48 KiB have to be allowed first.
+  constexpr size_t kShared = 49 << 10;
+  const auto* const kernel = reinterpret_cast<const void*>(&wait_in_one_branch);
+  EXPECT_EQ(error_of(1, 32, kShared), cudaErrorInvalidValue);
+  const auto allow = [&](int bytes) {
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  };
+  EXPECT_EQ(allow(228 << 10), cudaErrorInvalidValue);
+  EXPECT_EQ(allow(kShared), cudaSuccess);
+  EXPECT_EQ(error_of(1, 32, kShared + 1), cudaErrorInvalidValue);
 }
 
 TEST(CudaEmulatorDeathTest, HostCodeThatTouchesDeviceMemoryFaults) {

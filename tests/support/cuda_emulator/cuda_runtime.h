@@ -23,6 +23,7 @@ enum cudaError_t {
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
   cudaErrorCudartUnloading = 4,
+  cudaErrorInvalidConfiguration = 9,
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
@@ -173,22 +174,33 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 // Runs all threads of all blocks of a kernel, one block after another.
 cudaError_t run_grid(dim3 grid, dim3 block, size_t shared_bytes,
                      const std::function<void()>& thread);
+// Whether the current device takes the launch of a kernel.
+cudaError_t check_launch(const cudaLaunchConfig_t& config, const void* kernel);
 // Records an error that run_grid found; the next function that reports errors returns it.
 void report_failure(cudaError_t error);
+
+// Parameters are placed one after the other, each at a multiple of its alignment.
+template <class... Parameters>
+constexpr size_t size_of_parameters() {
+  size_t size = 0;
+  ((size = (size + alignof(Parameters) - 1) / alignof(Parameters) * alignof(Parameters) +
+           sizeof(Parameters)),
+   ...);
+  return size;
+}
 
 }  // namespace cuda_emulator
 
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
+  static_assert(cuda_emulator::size_of_parameters<Parameters...>() <= 4096,
+                "not every device takes more bytes of parameters");
   const std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
   const cudaLaunchConfig_t launched = *config;
-  const unsigned threads = launched.blockDim.x * launched.blockDim.y * launched.blockDim.z;
-  constexpr size_t kMostShared = 227 << 10;
-  if (threads == 0 || threads > 1024 || launched.gridDim.y > 65535 || launched.gridDim.z > 65535 ||
-      launched.dynamicSmemBytes > kMostShared) {
-    return cudaErrorInvalidValue;
-  }
+  const cudaError_t refused =
+      cuda_emulator::check_launch(launched, reinterpret_cast<const void*>(kernel));
+  if (refused != cudaSuccess) return refused;
   return cuda_emulator::enqueue(launched.stream, [kernel, values, launched] {
     cuda_emulator::report_failure(cuda_emulator::run_grid(launched.gridDim, launched.blockDim,
                                                           launched.dynamicSmemBytes,

@@ -52,7 +52,8 @@ struct DeviceMemory {
     int times_opened = 0;  // of a block of another process
   };
 
-  std::map<size_t, Block> blocks;  // by offset
+  std::map<size_t, Block> blocks;                // by offset
+  std::map<const void*, size_t> dynamic_shared;  // that kernels may have, if more than all have
 
   // New memory holds ones, which are NaN as floats, so that a kernel which reads it before it is
   // written gives a wrong result.
@@ -300,6 +301,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorMemoryAllocation";
     case cudaErrorCudartUnloading:
       return "cudaErrorCudartUnloading";
+    case cudaErrorInvalidConfiguration:
+      return "cudaErrorInvalidConfiguration";
     case cudaErrorInsufficientDriver:
       return "cudaErrorInsufficientDriver";
     case cudaErrorNoDevice:
@@ -574,7 +577,26 @@ cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   return cudaSuccess;
 }
 
-cudaError_t cudaFuncSetAttribute(const void* /*function*/, cudaFuncAttribute /*attribute*/,
-                                 int value) {
-  return value <= 227 << 10 ? cudaSuccess : cudaErrorInvalidValue;
+cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute /*attribute*/, int value) {
+  constexpr int kMostShared = 227 << 10;
+  if (value < 0 || value > kMostShared) return cudaErrorInvalidValue;
+  const std::lock_guard lock(memory().mutex);
+  memory().of(cuda_emulator::current_device).dynamic_shared[function] = static_cast<size_t>(value);
+  return cudaSuccess;
+}
+
+cudaError_t cuda_emulator::check_launch(const cudaLaunchConfig_t& config, const void* kernel) {
+  constexpr size_t kFreeShared = 48 << 10;  // more has to be allowed by cudaFuncSetAttribute
+  const dim3 grid = config.gridDim;
+  const dim3 block = config.blockDim;
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > INT32_MAX || grid.y > 65535 ||
+      grid.z > 65535 || block.x == 0 || block.y == 0 || block.z == 0 || block.z > 64 ||
+      uint64_t{block.x} * block.y * block.z > 1024) {
+    return cudaErrorInvalidConfiguration;
+  }
+  const std::lock_guard lock(memory().mutex);
+  const auto& allowed = memory().of(current_device).dynamic_shared;
+  const auto own = allowed.find(kernel);
+  const size_t most = own == allowed.end() ? kFreeShared : std::max(kFreeShared, own->second);
+  return config.dynamicSmemBytes > most ? cudaErrorInvalidValue : cudaSuccess;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -54,6 +55,15 @@ unsigned lane();
 // Publishes `value` to the lanes of the warp and waits for those in `mask`. Returns the values of
 // all lanes, valid until the lane's next exchange.
 const uint64_t* exchange(unsigned mask, uint64_t value);
+
+// Copies 16 bytes (zeros for a null source) to shared memory, when the thread waits for it: a copy
+// that it does not wait for never runs. Other orders than forward also copy at once.
+void begin_copy(void* to, const void* from);
+void end_copy_group();
+// Waits for all of the thread's groups but the last `later` ones.
+void wait_for_copies(int later);
+// The error of an address that is not a multiple of `unit`, which a device refuses.
+void check_alignment(const void* address, size_t unit);
 
 template <class T>
 uint64_t to_bits(T value) {

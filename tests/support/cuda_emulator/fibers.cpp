@@ -5,11 +5,15 @@
 // The variable CUDA_EMULATOR_ORDER says in which order the blocks of a launch and the threads of a
 // block run: forward (the default), reversed, or random, which is the same in each run. A kernel
 // whose results differ reads what another thread has not written yet. Dynamic shared memory is
-// filled with ones, which are NaN as floats, before each block.
+// filled with ones, which are NaN as floats, before each block. Asynchronous copies run when their
+// thread waits for them in the forward order, when they begin in the reversed one, and each at one
+// of these times in the random one: the one shows a missing wait, the other that a copy overwrites
+// what is still read.
 #undef _FORTIFY_SOURCE  // its longjmp supports one stack only
 #include <algorithm>
 #include <csetjmp>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -29,6 +33,7 @@ namespace {
 
 constexpr size_t kStackBytes = 64 << 10;
 constexpr unsigned kLanes = 32;
+constexpr size_t kCopyBytes = 16;
 
 enum class Wait { kNone, kBlock, kWarp };
 
@@ -48,6 +53,35 @@ struct Fiber {
 // of another.
 struct Warp {
   uint64_t values[2][kLanes] = {};
+};
+
+// A copy to shared memory.
+struct AsyncCopy {
+  void* to;
+  const void* from;  // null: zeros
+  int group;
+
+  void run() const {
+    if (from == nullptr) {
+      std::memset(to, 0, kCopyBytes);
+    } else {
+      std::memcpy(to, from, kCopyBytes);
+    }
+  }
+};
+
+// Those that a thread has begun.
+struct AsyncCopies {
+  std::vector<AsyncCopy> begun;
+  int group = 0;  // of the copies to come
+
+  // Runs the copies of the groups before `end`.
+  void run(int end) {
+    std::erase_if(begun, [end](const AsyncCopy& copy) {
+      if (copy.group < end) copy.run();
+      return copy.group < end;
+    });
+  }
 };
 
 enum class Order { kForward, kReversed, kRandom };
@@ -72,6 +106,11 @@ class RunOrder {
     return numbers_;
   }
 
+  // Whether an asynchronous copy runs when it begins, and not as late as it may.
+  bool copies_at_once() {
+    return order_ == Order::kReversed || (order_ == Order::kRandom && generator_() % 2 == 0);
+  }
+
  private:
   Order order_ = order_of_environment();
   std::mt19937 generator_{7};
@@ -88,6 +127,7 @@ class Runner {
     total_ = block.x * block.y * block.z;
     shared_.assign((shared_bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t), {});
     rounds_.assign(total_, 0);
+    failure_ = cudaSuccess;
     gridDim = grid;
     blockDim = block;
     for (const unsigned number : blocks_.of(grid.x * grid.y * grid.z)) {
@@ -96,12 +136,26 @@ class Runner {
       blockIdx.z = number / (grid.x * grid.y);
       if (!run_block()) return cudaErrorLaunchFailure;
     }
-    return cudaSuccess;
+    return failure_;
   }
 
   void* shared() { return shared_.data(); }
 
   Fiber& current() { return *current_; }
+
+  // Of the thread that runs.
+  AsyncCopies& copies() {
+    if (copies_.empty()) copies_.resize(total_);
+    return copies_[current_->number];
+  }
+
+  void begin_copy(void* to, const void* from) {
+    const AsyncCopy copy{to, from, copies().group};
+    if (blocks_.copies_at_once()) return copy.run();
+    copies().begun.push_back(copy);
+  }
+
+  void fail(cudaError_t error) { failure_ = error; }
 
   void wait(Wait wait, unsigned mask) {
     Fiber& fiber = *current_;
@@ -133,7 +187,6 @@ class Runner {
         fiber.thread.z = fiber.number / (blockDim.x * blockDim.y);
         threadIdx = fiber.thread;
         (*thread_)();
-        ended_[fiber.number] = true;
         ++num_ended_;
       }
       fiber.is_idle = true;
@@ -170,8 +223,8 @@ class Runner {
                 shared_.size() * sizeof(std::max_align_t));
     next_ = 0;
     num_ended_ = 0;
-    ended_.assign(total_, false);
     warps_.assign((total_ + kLanes - 1) / kLanes, {});
+    copies_.clear();
     while (num_ended_ < total_) {
       if (next_ < total_) {
         Fiber& fiber = idle_fiber();
@@ -185,50 +238,61 @@ class Runner {
     return true;
   }
 
-  // Resumes the threads whose barrier all others have reached. Requires: all threads have begun.
+  // Resumes the threads whose barrier all others have reached. A warp goes on as far as it can
+  // before the next one does, so that a kernel fails which lets one overwrite what another still
+  // reads. Requires: all threads have begun.
   bool release() {
-    std::vector<Fiber*> waiting;
+    std::vector<std::vector<Fiber*>> waiting(warps_.size());
+    for (const auto& fiber : fibers_)
+      if (!fiber->is_idle) waiting[fiber->number / kLanes].push_back(fiber.get());
+    bool has_resumed = false;
+    for (const unsigned warp : warp_order_.of(static_cast<unsigned>(waiting.size())))
+      while (release_lanes(warp, waiting[warp]))
+        has_resumed = true;
+    if (has_resumed) return true;
     unsigned at_block = 0;
-    std::vector<unsigned> lanes(warps_.size(), 0);  // waiting at a barrier of their warp
-    for (const auto& fiber : fibers_) {
-      if (fiber->is_idle) continue;
-      waiting.push_back(fiber.get());
-      if (fiber->wait == Wait::kBlock) {
-        ++at_block;
-      } else {
-        lanes[fiber->number / kLanes] |= 1u << fiber->number % kLanes;
-      }
-    }
-    const bool is_block_ready = at_block == total_ - num_ended_;
+    for (const std::vector<Fiber*>& lanes : waiting)
+      at_block += static_cast<unsigned>(std::count_if(
+          lanes.begin(), lanes.end(), [](Fiber* lane) { return lane->wait == Wait::kBlock; }));
+    if (at_block == 0 || at_block != total_ - num_ended_) return false;
+    for (const std::vector<Fiber*>& lanes : waiting)
+      for (Fiber* lane : lanes)
+        resume(*lane);
+    return true;
+  }
+
+  // Resumes the lanes of a warp whose barrier of the warp all others have reached.
+  bool release_lanes(unsigned warp, const std::vector<Fiber*>& lanes) {
+    unsigned reached = 0;
+    for (const Fiber* lane : lanes)
+      if (!lane->is_idle && lane->wait == Wait::kWarp) reached |= 1u << lane->number % kLanes;
     std::vector<Fiber*> ready;
-    for (Fiber* fiber : waiting) {
-      const unsigned missing =
-          fiber->mask & alive(fiber->number / kLanes) & ~lanes[fiber->number / kLanes];
-      if (fiber->wait == Wait::kBlock ? is_block_ready : missing == 0) ready.push_back(fiber);
+    for (Fiber* lane : lanes) {
+      const bool waits = !lane->is_idle && lane->wait == Wait::kWarp;
+      if (waits && (lane->mask & existing(warp) & ~reached) == 0) ready.push_back(lane);
     }
-    for (Fiber* fiber : ready)
-      resume(*fiber);
+    for (Fiber* lane : ready)
+      resume(*lane);
     return !ready.empty();
   }
 
-  // The lanes of a warp that have not ended.
-  unsigned alive(unsigned warp) const {
-    unsigned lanes = 0;
-    for (unsigned i = 0; i < kLanes && warp * kLanes + i < total_; ++i) {
-      if (!ended_[warp * kLanes + i]) lanes |= 1u << i;
-    }
-    return lanes;
+  // The lanes of a warp. One that a mask names and that has ended is waited for in vain: a device
+  // does not say what others get from it.
+  unsigned existing(unsigned warp) const {
+    const unsigned count = std::min(kLanes, total_ - warp * kLanes);
+    return count == kLanes ? ~0u : (1u << count) - 1;
   }
 
   const std::function<void()>* thread_ = nullptr;
   unsigned total_ = 0;  // threads of a block
   unsigned next_ = 0;   // how many of them have begun
-  RunOrder blocks_, threads_;
+  RunOrder blocks_, threads_, warp_order_;
   std::vector<unsigned> order_;  // of the threads of a block
   unsigned num_ended_ = 0;
-  std::vector<bool> ended_;
   std::vector<Warp> warps_;
-  std::vector<unsigned> rounds_;  // exchanges of each thread
+  std::vector<unsigned> rounds_;     // exchanges of each thread
+  std::vector<AsyncCopies> copies_;  // of each thread
+  cudaError_t failure_ = cudaSuccess;
   std::vector<std::max_align_t> shared_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   Fiber* current_ = nullptr;
@@ -260,6 +324,23 @@ unsigned lane() {
 
 const uint64_t* exchange(unsigned mask, uint64_t value) {
   return runner().exchange(mask, value);
+}
+
+void begin_copy(void* to, const void* from) {
+  runner().begin_copy(to, from);
+}
+
+void end_copy_group() {
+  ++runner().copies().group;
+}
+
+void wait_for_copies(int later) {
+  AsyncCopies& copies = runner().copies();
+  copies.run(copies.group - later);
+}
+
+void check_alignment(const void* address, size_t unit) {
+  if (reinterpret_cast<uintptr_t>(address) % unit != 0) runner().fail(cudaErrorMisalignedAddress);
 }
 
 cudaError_t run_grid(dim3 grid, dim3 block, size_t shared_bytes,

@@ -52,6 +52,7 @@ void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b
 
 template <bool kTransposed>
 void load_tiles(uint32_t (&tiles)[4], const uint16_t* row) {
+  check_alignment(row, 16);
   const LaneValues rows(reinterpret_cast<uint64_t>(row));
   for (unsigned i = 0; i < 4; ++i) {
     const auto element = [&](unsigned r, unsigned c) -> uint32_t {
@@ -64,19 +65,16 @@ void load_tiles(uint32_t (&tiles)[4], const uint16_t* row) {
   }
 }
 
-// Copies run at once: that a thread must wait for them cannot be shown here.
 inline void begin_copy(uint16_t* to, const void* from, bool is_inside) {
-  if (is_inside) {
-    std::memcpy(to, from, 16);
-  } else {
-    std::memset(to, 0, 16);
-  }
+  check_alignment(to, 16);
+  check_alignment(from, 16);
+  begin_copy(to, is_inside ? from : nullptr);
 }
 
-inline void end_copy_group() {}
-
 template <int kLater>
-void wait_for_copies() {}
+void wait_for_copies() {
+  wait_for_copies(kLater);
+}
 
 template <class T>
 uint32_t pack_pair(float first, float second) {

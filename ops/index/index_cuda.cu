@@ -236,13 +236,25 @@ struct CountNonzero {
   }
 };
 
+// By one team, each thread of which takes some stretches that follow each other.
 struct BeginStretches {
   int64_t* counts;
   int64_t stretches;
 
-  __device__ void operator()(int64_t /*i*/) const {
+  __device__ void operator()(int64_t /*row*/, Team team) const {
+    __shared__ int64_t totals[kMostThreads];
+    const int64_t share = (stretches + team.step() - 1) / team.step();
+    const int64_t first = std::min(stretches, team.first() * share);
+    const int64_t last = std::min(stretches, first + share);
+    int64_t total = 0;
+    for (int64_t s = first; s < last; ++s)
+      total += counts[s];
+    totals[threadIdx.x] = total;
+    __syncthreads();
     int64_t begin = 0;
-    for (int64_t s = 0; s < stretches; ++s) {
+    for (unsigned t = 0; t < threadIdx.x; ++t)
+      begin += totals[t];
+    for (int64_t s = first; s < last; ++s) {
       const int64_t count = counts[s];
       counts[s] = begin;
       begin += count;
@@ -285,7 +297,8 @@ void nonzero(const KernelContext& ctx) {
   const ScratchArray<int64_t> counts(ctx, stretches);
   dispatch_all(x.meta->dtype, [&]<class T>() {
     for_each_element(ctx, stretches, CountNonzero<T>{dense.as<T>(), n, counts.data()});
-    for_each_element(ctx, 1, BeginStretches{counts.data(), stretches});
+    cuda::launch(team_kernel<BeginStretches>, 1, kMostThreads, 0, cuda::stream_of(ctx),
+                 BeginStretches{counts.data(), stretches}, 1);
     WriteNonzero<T> write{dense.as<T>(),
                           n,
                           counts.data(),

@@ -1,4 +1,4 @@
-// Reductions, of which many blocks compute pieces.
+// Reductions and searches, of which many threads compute pieces.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -35,6 +35,17 @@ TEST_F(CudaReduce, TheFirstOfEqualElementsIsFoundInAnyPiece) {
     host.narrow(0, at, 1).fill_(2);
 
   EXPECT_EQ(argmax(host.to("cuda")).item(), 40000);
+}
+
+// More stretches than the team has threads that finds where each begins.
+TEST_F(CudaReduce, ElementsThatAreNotZeroAreFoundInOrder) {
+  manual_seed(5);
+  for (const int64_t rows : {1, 1100, 1500}) {
+    const Tensor host = gt(randn({rows, 64}), 1.5);
+
+    EXPECT_EQ(nonzero(host.to("cuda")).to_vector<int64_t>(), nonzero(host).to_vector<int64_t>())
+        << rows;
+  }
 }
 
 TEST_F(CudaReduce, VariancesOfDoublesOfAnyMean) {

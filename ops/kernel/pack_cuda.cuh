@@ -24,13 +24,21 @@ bool are_aligned(int count, const T*... address) {
           ...);
 }
 
+// An address that is not a multiple of `bytes` stops a device. The emulator checks packs, because
+// the CPU loads most of them from everywhere.
+#if !defined(FLOW_CUDA_CHECK_ALIGNMENT)
+#define FLOW_CUDA_CHECK_ALIGNMENT(address, bytes)
+#endif
+
 template <int kCount, class T>
 __device__ Pack<T, kCount> load_pack(const T* from, int64_t index) {
+  FLOW_CUDA_CHECK_ALIGNMENT(from, sizeof(Pack<T, kCount>));
   return reinterpret_cast<const Pack<T, kCount>*>(from)[index];
 }
 
 template <int kCount, class T>
 __device__ void store_pack(T* to, int64_t index, const Pack<T, kCount>& pack) {
+  FLOW_CUDA_CHECK_ALIGNMENT(to, sizeof(pack));
   reinterpret_cast<Pack<T, kCount>*>(to)[index] = pack;
 }
 

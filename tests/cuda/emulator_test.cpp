@@ -22,6 +22,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/kernel/mma_cuda.cuh"
+#include "ops/kernel/pack_cuda.cuh"
 #include "ops/linear/matmul.h"
 #include "ops/optimizer/update.h"
 #include "ops/random/random.h"
@@ -93,6 +94,11 @@ __global__ void copy_through_shared(int* y, const int* x, int shift) {
   ops::wait_for_copies<kLater>();
   for (int i = 0; i < 4; ++i)
     y[4 * threadIdx.x + i] = own[i] + own[4 + i];
+}
+
+// The first two numbers from `shift` on, by one load and one store.
+__global__ void copy_pack(int* y, const int* x, int shift) {
+  ops::store_pack(y, 0, ops::load_pack<2>(x + shift, 0));
 }
 
 bool is_forward() {
@@ -201,6 +207,18 @@ TEST(CudaEmulator, CopiesToSharedMemoryRunWhenTheThreadWaits) {
   }
 
   cuda::launch(copy_through_shared<2>, 1, 2, kShared, stream(), to, from, 1);
+  EXPECT_EQ(cudaStreamSynchronize(stream()), cudaErrorMisalignedAddress);
+}
+
+TEST(CudaEmulator, PacksHaveToBeAligned) {
+  const Ref<Storage> memory = allocate_storage(rank(), DeviceType::kCuda, 4 * sizeof(int));
+  auto* const numbers = reinterpret_cast<int*>(memory->data());
+
+  cuda::launch(copy_pack, 1, 1, 0, stream(), numbers, numbers, 2);
+  EXPECT_EQ(cudaStreamSynchronize(stream()), cudaSuccess);
+  cuda::launch(copy_pack, 1, 1, 0, stream(), numbers, numbers, 1);
+  EXPECT_EQ(cudaStreamSynchronize(stream()), cudaErrorMisalignedAddress);
+  cuda::launch(copy_pack, 1, 1, 0, stream(), numbers + 1, numbers, 0);
   EXPECT_EQ(cudaStreamSynchronize(stream()), cudaErrorMisalignedAddress);
 }
 

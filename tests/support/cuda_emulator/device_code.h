@@ -18,6 +18,7 @@
 #define __align__(bytes) alignas(bytes)
 #define FLOW_CUDA_DYNAMIC_SHARED(Type, name) \
   Type* const name = static_cast<Type*>(cuda_emulator::dynamic_shared())
+#define FLOW_CUDA_CHECK_ALIGNMENT(address, bytes) cuda_emulator::check_alignment(address, bytes)
 
 struct uint3 {
   unsigned x = 0, y = 0, z = 0;

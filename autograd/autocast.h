@@ -22,8 +22,9 @@ struct AutocastOptions {
 // of their op (OpDef::autocast). The rules are PyTorch's lists for CUDA, on every device:
 //   to `dtype`   matmul, bmm, addmm, linear, conv*, attention, recurrent cells, prelu, einsum
 //   to float32   softmax, layer_norm, rms_norm, group_norm, losses, exp, log, pow, rsqrt, softplus,
-//                sum, prod, cumsum, cumprod, norm, logsumexp, tan, sinh, cosh, asin, acos
-//   to the widest of their inputs   scatter_add
+//                sum, prod, cumsum, cumprod, norm, logsumexp, tan, sinh, cosh, asin, acos,
+//                interpolate, distances
+//   to the widest of their inputs   scatter_add, index_put, dot, tensordot, bilinear, grid_sample
 // All other ops use their inputs unchanged and promote mixed dtypes; so does an op that writes in
 // place. float64 is never cast. Casts are recorded ops, so gradients arrive in the dtypes of the
 // leaves.

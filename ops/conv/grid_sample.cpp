@@ -5,6 +5,7 @@
 
 #include "core/dispatch.h"
 #include "core/error.h"
+#include "ops/autocast.h"
 #include "ops/conv/grid_sample_op.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/whole_like.h"
@@ -225,13 +226,17 @@ Tensor sum_of_corners(const TensorArg& x, const TensorArg& grid,
 
 }  // namespace
 
-Tensor grid_sample(const TensorArg& x, const TensorArg& grid, const GridSampleOptions& options) {
-  check(x, grid);
-  const ops::GridSampleAttrs attrs{.mode = parse_mode(x, options.mode),
-                                   .outside = parse_outside(options.padding_mode, x.site()),
-                                   .align_corners = options.align_corners};
-  if (x->device() != DeviceType::kCpu) return sum_of_corners(x, grid, attrs);
-  return dispatch(ops::kGridSample, {&x.tensor(), &grid.tensor()}, attrs, x.site());
+Tensor grid_sample(const TensorArg& input, const TensorArg& positions,
+                   const GridSampleOptions& options) {
+  const auto sampled = [&](const TensorArg& x, const TensorArg& grid) -> Tensor {
+    check(x, grid);
+    const ops::GridSampleAttrs attrs{.mode = parse_mode(x, options.mode),
+                                     .outside = parse_outside(options.padding_mode, x.site()),
+                                     .align_corners = options.align_corners};
+    if (x->device() != DeviceType::kCpu) return sum_of_corners(x, grid, attrs);
+    return dispatch(ops::kGridSample, {&x.tensor(), &grid.tensor()}, attrs, x.site());
+  };
+  return ops::in_widest_dtype(sampled, input, positions);
 }
 
 Tensor affine_grid(const TensorArg& theta, const Shape& size, const AffineGridOptions& options) {

@@ -216,7 +216,8 @@ const OpDef kResample{.name = "resample",
                       .attrs = attrs_def<ResampleAttrs>(),
                       .infer = infer,
                       .sbp = sbp,
-                      .grad = grad<kResampleBackward>};
+                      .grad = grad<kResampleBackward>,
+                      .autocast = AutocastRule::kFloat32};
 
 const OpDef kResampleBackward{.name = "resample_backward",
                               .attrs = attrs_def<ResampleAttrs>(),

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/dispatch.h"
+#include "ops/autocast.h"
 #include "ops/creation/copy.h"
 #include "ops/creation/copy_op.h"
 #include "ops/creation/creation.h"
@@ -533,11 +534,13 @@ Tensor IndexMethods::index(const IndexList& indices) const {
 
 Tensor index_put(const TensorArg& x, const IndexList& indices, const TensorArg& values,
                  const IndexPutOptions& options) {
-  return ops::named("index_put", x.site(), [&]() -> Tensor {
-    Tensor y = clone(x);
-    ops::put(y, indices, values, options.accumulate, x.site());
+  const auto put_in_copy = [&](const TensorArg& own, const TensorArg& new_values) {
+    Tensor y = clone(own);
+    ops::put(y, indices, new_values, options.accumulate, own.site());
     return y;
-  });
+  };
+  return ops::named("index_put", x.site(),
+                    [&] { return ops::in_widest_dtype(put_in_copy, x, values); });
 }
 
 const Tensor& index_put_(const Tensor& x, const IndexList& indices, const TensorArg& values,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "ops/autocast.h"
 #include "ops/elementwise/binary.h"
 #include "ops/linear/matmul.h"
 #include "ops/named_errors.h"
@@ -321,24 +322,9 @@ void sum_against_ones(Tensor& a, const Ints& dims_a, Tensor& b, const Ints& dims
   }
 }
 
-}  // namespace
-
-Tensor tensordot(const TensorArg& a, const TensorArg& b, int64_t dims) {
-  if (dims < 0 || dims > a->dim() || dims > b->dim()) {
-    throw InvalidArgument(str("[tensordot] dims is ", dims, "; received tensors of shapes ",
-                              a->shape(), " and ", b->shape(), "; give at most their dims"),
-                          a.site());
-  }
-  std::vector<int64_t> dims_a;
-  std::vector<int64_t> dims_b;
-  for (int64_t i = 0; i < dims; ++i) {
-    dims_a.push_back(a->dim() - dims + i);
-    dims_b.push_back(i);
-  }
-  return tensordot(a, b, Ints(std::move(dims_a)), Ints(std::move(dims_b)));
-}
-
-Tensor tensordot(const TensorArg& a, const TensorArg& b, const Ints& dims_a, const Ints& dims_b) {
+// tensordot, with its operands as they are.
+Tensor sum_products(const TensorArg& a, const TensorArg& b, const Ints& dims_a,
+                    const Ints& dims_b) {
   return ops::located(a.site(), [&]() -> Tensor {
     Operand left{a, {}};
     Operand right{b, {}};
@@ -368,6 +354,29 @@ Tensor tensordot(const TensorArg& a, const TensorArg& b, const Ints& dims_a, con
     }
     return contract(left, right, needed).tensor;
   });
+}
+
+}  // namespace
+
+Tensor tensordot(const TensorArg& a, const TensorArg& b, int64_t dims) {
+  if (dims < 0 || dims > a->dim() || dims > b->dim()) {
+    throw InvalidArgument(str("[tensordot] dims is ", dims, "; received tensors of shapes ",
+                              a->shape(), " and ", b->shape(), "; give at most their dims"),
+                          a.site());
+  }
+  std::vector<int64_t> dims_a;
+  std::vector<int64_t> dims_b;
+  for (int64_t i = 0; i < dims; ++i) {
+    dims_a.push_back(a->dim() - dims + i);
+    dims_b.push_back(i);
+  }
+  return tensordot(a, b, Ints(std::move(dims_a)), Ints(std::move(dims_b)));
+}
+
+Tensor tensordot(const TensorArg& a, const TensorArg& b, const Ints& dims_a, const Ints& dims_b) {
+  return ops::in_widest_dtype(
+      [&](const TensorArg& x, const TensorArg& y) { return sum_products(x, y, dims_a, dims_b); }, a,
+      b);
 }
 
 }  // namespace flow

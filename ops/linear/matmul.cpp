@@ -319,7 +319,8 @@ Tensor mv(const TensorArg& a, const TensorArg& b) {
 }
 
 Tensor dot(const TensorArg& a, const TensorArg& b) {
-  return matmul_of("dot", a, 1, b, 1);
+  return ops::in_widest_dtype(
+      [](const TensorArg& x, const TensorArg& y) { return matmul_of("dot", x, 1, y, 1); }, a, b);
 }
 
 Tensor addmm(const TensorArg& input, const TensorArg& mat1, const TensorArg& mat2,

@@ -110,7 +110,9 @@ Tensor inner(const TensorArg& a, const TensorArg& b) {
 
 Tensor dist(const TensorArg& a, const TensorArg& b, double p) {
   return ops::named("dist", a.site(), [&]() -> Tensor {
-    return norm({sub(a, b), a.site()}, {.p = p});
+    const Tensor left = ops::autocast(a, AutocastRule::kFloat32);
+    const Tensor right = ops::autocast(b, AutocastRule::kFloat32);
+    return norm({sub({left, a.site()}, right), a.site()}, {.p = p});
   });
 }
 
@@ -401,29 +403,38 @@ Tensor vander(const TensorArg& x, const VanderOptions& options) {
   });
 }
 
+namespace {
+
+// bilinear, with its operands as they are.
+Tensor bilinear_of(const TensorArg& x1, const TensorArg& x2, const TensorArg& weight,
+                   const TensorArg& bias) {
+  const Site site = x1.site();
+  if (weight->dim() != 3 || x1->dim() != x2->dim() || x1->dim() < 1 ||
+      x1->size(-1) != weight->size(1) || x2->size(-1) != weight->size(2)) {
+    throw InvalidArgument(
+        str("[bilinear] takes (…, in1), (…, in2) and a weight (out, in1, in2); received ",
+            x1->meta(), ", ", x2->meta(), ", ", weight->meta()),
+        site);
+  }
+  // (…, 1, in1) x (in1, out in2), then times x2 for each output.
+  const int64_t out = weight->size(0);
+  const Tensor flat =
+      reshape({permute(weight, {1, 0, 2}), site}, {weight->size(1), out * weight->size(2)});
+  Shape shape = x1->shape();
+  shape[shape.size() - 1] = out;
+  shape.push_back(weight->size(2));
+  const Tensor left = reshape({matmul(x1, {flat, site}), site}, shape);
+  const Tensor products = mul({left, site}, unsqueeze(x2, -2));
+  const Tensor y = sum({products, site}, -1, {.dtype = products.dtype()});
+  return bias.defined() ? add({y, site}, bias) : y;
+}
+
+}  // namespace
+
 Tensor bilinear(const TensorArg& x1, const TensorArg& x2, const TensorArg& weight,
                 const TensorArg& bias) {
-  return ops::named("bilinear", x1.site(), [&]() -> Tensor {
-    const Site site = x1.site();
-    if (weight->dim() != 3 || x1->dim() != x2->dim() || x1->dim() < 1 ||
-        x1->size(-1) != weight->size(1) || x2->size(-1) != weight->size(2)) {
-      throw InvalidArgument(
-          str("[bilinear] takes (…, in1), (…, in2) and a weight (out, in1, in2); received ",
-              x1->meta(), ", ", x2->meta(), ", ", weight->meta()),
-          site);
-    }
-    // (…, 1, in1) x (in1, out in2), then times x2 for each output.
-    const int64_t out = weight->size(0);
-    const Tensor flat =
-        reshape({permute(weight, {1, 0, 2}), site}, {weight->size(1), out * weight->size(2)});
-    Shape shape = x1->shape();
-    shape[shape.size() - 1] = out;
-    shape.push_back(weight->size(2));
-    const Tensor left = reshape({matmul(x1, {flat, site}), site}, shape);
-    const Tensor products = mul({left, site}, unsqueeze(x2, -2));
-    const Tensor y = sum({products, site}, -1, {.dtype = products.dtype()});
-    return bias.defined() ? add({y, site}, bias) : y;
-  });
+  return ops::named("bilinear", x1.site(),
+                    [&] { return ops::in_widest_dtype(bilinear_of, x1, x2, weight, bias); });
 }
 
 Tensor ReduceMethods::inner(const TensorArg& other) const {

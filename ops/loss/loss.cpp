@@ -311,7 +311,7 @@ Tensor difference_loss(const OpDef& op, const TensorArg& input, const TensorArg&
 }
 
 // A loss as PyTorch gives it that has the dtype of one operand, `decides`, whatever that of the
-// other one. Where both have one dtype, autocast decides.
+// other one.
 Tensor in_dtype_of(const TensorArg& decides, const Tensor& other, const Tensor& loss) {
   return decides->dtype() == other.dtype() ? loss : cast({loss, decides.site()}, decides->dtype());
 }
@@ -354,12 +354,14 @@ Tensor huber_loss(const TensorArg& input, const TensorArg& target, const HuberOp
     }
     check_floating("huber_loss", "input", input);
     const Reduction reduction = ops::parse_reduction(options.reduction, "huber_loss");
-    const Tensor loss = options.weight.defined()
-                            ? reduced(weighted_losses(ops::kHuberLoss, input, target,
-                                                      options.weight, options.delta),
-                                      reduction, input.site())
-                            : call(ops::kHuberLoss, input, target, reduction, options.delta);
-    return in_dtype_of(input, target, loss);
+    const Tensor wide_input = loss_operand(input), wide_target = loss_operand(target);
+    const TensorArg x(wide_input, input.site()), t(wide_target, target.site());
+    const Tensor loss =
+        options.weight.defined()
+            ? reduced(weighted_losses(ops::kHuberLoss, x, t, options.weight, options.delta),
+                      reduction, input.site())
+            : call(ops::kHuberLoss, x, t, reduction, options.delta);
+    return in_dtype_of(x, t, loss);
   });
 }
 
@@ -389,23 +391,24 @@ Tensor binary_cross_entropy_with_logits(const TensorArg& input, const TensorArg&
                             input.site());
     }
     check_floating(kName, "target", target);
+    const Tensor wide_input = loss_operand(input), wide_target = loss_operand(target);
+    const TensorArg x(wide_input, input.site()), t(wide_target, target.site());
     if (!options.weight.defined() && !options.pos_weight.defined()) {
-      return in_dtype_of(target, input, call(ops::kBceWithLogitsLoss, input, target, reduction));
+      return in_dtype_of(t, x, call(ops::kBceWithLogitsLoss, x, t, reduction));
     }
-    Tensor losses = call(ops::kBceWithLogitsLoss, input, target, Reduction::kNone);
+    Tensor losses = call(ops::kBceWithLogitsLoss, x, t, Reduction::kNone);
     const auto as_losses = [&](const Tensor& weight) {
       return cast({weight, input.site()}, losses.dtype());
     };
     if (options.pos_weight.defined()) {
       // The target's term is t log(1 + exp(-x)), which is the loss at t = 1 times t.
-      const Tensor positive =
-          call(ops::kBceWithLogitsLoss, input, ones_like(input), Reduction::kNone);
+      const Tensor positive = call(ops::kBceWithLogitsLoss, x, ones_like(x), Reduction::kNone);
       const Tensor weight = as_losses(options.pos_weight);
-      losses = add(losses, mul(mul(target, sub(weight, 1)), positive));
+      losses = add(losses, mul(mul(t, sub(weight, 1)), positive));
     }
     if (options.weight.defined())
       losses = mul(TensorArg(losses, input.site()), as_losses(options.weight));
-    return in_dtype_of(target, input, reduced(losses, reduction, input.site()));
+    return in_dtype_of(t, x, reduced(losses, reduction, input.site()));
   });
 }
 

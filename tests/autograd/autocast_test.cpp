@@ -18,6 +18,8 @@
 #include "core/grad_mode.h"
 #include "eager/runtime.h"
 #include "ops/conv/conv.h"
+#include "ops/conv/grid_sample.h"
+#include "ops/conv/interpolate.h"
 #include "ops/creation/copy.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/activation.h"
@@ -27,11 +29,13 @@
 #include "ops/elementwise/trigonometry.h"
 #include "ops/elementwise/unary.h"
 #include "ops/index/gather.h"
+#include "ops/index/index.h"
 #include "ops/index/selection.h"
 #include "ops/linear/attention.h"
 #include "ops/linear/einsum.h"
 #include "ops/linear/matmul.h"
 #include "ops/linear/recurrent.h"
+#include "ops/linear/vector_algebra.h"
 #include "ops/loss/cross_entropy.h"
 #include "ops/loss/loss.h"
 #include "ops/loss/margin_loss.h"
@@ -347,6 +351,47 @@ TEST(Autocast, AWeightedLossOf16BitsIsFloat32) {
   EXPECT_EQ(binary_cross_entropy_with_logits(x, x).dtype(), float32);
   EXPECT_EQ(binary_cross_entropy_with_logits(x, x, {.pos_weight = x}).dtype(), float32);
   EXPECT_EQ(binary_cross_entropy_with_logits(x, x, {.weight = x}).dtype(), float32);
+}
+
+TEST(Autocast, ALossOfTwoDtypesIsFloat32) {
+  const Tensor half = full({2}, 300, {.dtype = float16}), zero = zeros({2});
+  const AutocastGuard guard(DType::kFloat16);
+  const Tensor squares = huber_loss(half, zero, {.delta = 1000});  // 45000 each, 90000 together
+  EXPECT_EQ(squares.dtype(), float32);
+  EXPECT_EQ(huber_loss(half, zero, {.reduction = "sum", .delta = 1000}).item<float>(), 90000);
+  EXPECT_EQ(huber_loss(half, zero, {.weight = zero}).dtype(), float32);
+  for (const Tensor& loss : {binary_cross_entropy_with_logits(zero, half),
+                             binary_cross_entropy_with_logits(zero, half, {.weight = half}),
+                             binary_cross_entropy_with_logits(half, zero, {.pos_weight = half})})
+    EXPECT_EQ(loss.dtype(), float32);
+}
+
+// A number that bfloat16 and float16 round.
+constexpr float kFine = 1 + 0x1p-20F;
+
+TEST(Autocast, FunctionsOfSeveralOpsTakeTheWidestOfTheirOperands) {
+  const AutocastGuard guard(DType::kFloat16);
+  const Tensor fine = full({2, 2}, kFine), half = ones({2, 2}, {.dtype = float16});
+  const Tensor row = fine.select(0, 0), half_row = half.select(0, 0);
+  EXPECT_EQ(dot(row, half_row).item<float>(), 2 * kFine);
+  EXPECT_EQ(tensordot(half, fine).item<float>(), 4 * kFine);
+  EXPECT_EQ(inner(fine, half).to_vector<float>(), Floats(4, 2 * kFine));
+  EXPECT_EQ(bilinear(fine, half, ones({1, 2, 2}), half_row.slice(0, 0, 1)).to_vector<float>(),
+            Floats(2, 4 * kFine + 1));
+  EXPECT_EQ(index_put(half, {tensor({0})}, fine.slice(0, 0, 1)).to_vector<float>(),
+            Floats({kFine, kFine, 1, 1}));
+  const Tensor image = ones({1, 1, 2, 2}, {.dtype = float16}), grid = zeros({1, 1, 1, 2});
+  EXPECT_EQ(grid_sample(image, grid).dtype(), float32);
+  EXPECT_EQ(dot(half_row, half_row).dtype(), float16);
+  EXPECT_EQ(tensordot(half, half).dtype(), float16);
+}
+
+TEST(Autocast, ResizedImagesAndDistancesAreFloat32) {
+  const AutocastGuard guard(DType::kFloat16);
+  const Tensor large = full({1, 1, 2, 2}, 60000, {.dtype = float16});
+  EXPECT_EQ(interpolate(large, {.scale_factor = {2.0}}).dtype(), float32);
+  EXPECT_EQ(interpolate(large, {.scale_factor = {2.0}, .mode = "bilinear"}).dtype(), float32);
+  EXPECT_EQ(dist(large, neg(large)).item<float>(), 240000);
 }
 
 // As in PyTorch: a Function that recomputes its forward has gradients of the outer dtype.

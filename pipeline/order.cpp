@@ -85,13 +85,16 @@ class StagePlanner {
     return {node.stage, is_weight_[i] ? ActionKind::kWeight : ActionKind::kBackward};
   }
 
-  // True if gradients of inputs need the node's result, as they need gradients of statistics.
-  bool feeds_inputs(const Node& node) const {
+  // True if a node outside of the stage's W needs the node's result: gradients of inputs, as they
+  // need gradients of statistics, or another stage's W, which may run earlier.
+  bool is_needed_outside(const Node& node, int64_t stage) const {
     return std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
       const std::span<const size_t> users = uses_.readers(id);
-      return std::any_of(users.begin(), users.end(), [&](size_t user) {
-        if (!runs_each(user)) return false;
-        return is_redistribution(user) ? feeds_inputs(graph_.nodes[user]) : !is_weight_[user];
+      return std::any_of(users.begin(), users.end(), [&](size_t i) {
+        const Node& user = graph_.nodes[i];
+        if (!runs_each(i)) return false;
+        return is_redistribution(i) ? is_needed_outside(user, stage)
+                                    : !is_weight_[i] || user.stage != stage;
       });
     });
   }
@@ -109,7 +112,7 @@ class StagePlanner {
           std::all_of(users.begin(), users.end(), [&](size_t user) {
             return is_weight_[user] && graph_.nodes[user].stage == node.stage;
           });
-      is_weight_[i] = (makes_addends && !feeds_inputs(node)) || is_view_for_them;
+      is_weight_[i] = (makes_addends && !is_needed_outside(node, node.stage)) || is_view_for_them;
     }
   }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -315,6 +316,48 @@ TEST(Pipeline, TablesNextToLinearLayersEqualOneRank) {
                                       kB};
   expect_pipeline_equals_one_rank(
       task, layout, {{3}, {3, pipeline::gpipe()}, {3, pipeline::zb_h1()}, {3, pipeline::zb_v()}});
+}
+
+// The second stage's gradient of a weight that the first stage computes goes back to the first one.
+struct ComputedWeight : nn::Module<ComputedWeight> {
+  struct Front : nn::Module<Front> {
+    nn::Linear layer{register_module("layer", nn::Linear(6, 6))};
+
+    std::pair<Tensor, Tensor> forward(const Tensor& x) {
+      return {tanh(layer(x)), matmul(layer.weight, layer.weight)};
+    }
+  };
+
+  Front front{register_module("front", Front())};
+  nn::Linear back{register_module("back", nn::Linear(6, 6))};
+
+  Tensor forward(const Tensor& x) {
+    const auto [hidden, weight] = front(x);
+    const auto moved = [&](const Tensor& value) {
+      if (!value.is_global()) return value;
+      return value.to_global({.placement = back.weight.placement(), .sbp = kB});
+    };
+    return linear(back(moved(hidden)), moved(weight));
+  }
+};
+
+TEST(Pipeline, AWeightThatAnEarlierStageComputesEqualsOneRank) {
+  const Task<ComputedWeight> task{[] { return ComputedWeight(); },
+                                  [](const TensorOptions& o) {
+                                    return randn({8, 6}, o);
+                                  },
+                                  {8},
+                                  6};
+  for (const Placement& last : {k1, k0}) {
+    const auto lay_out = [=](ComputedWeight& model) {
+      model.front.to_global(k0, kB);
+      model.back.to_global(last, kB);
+      nn::graph_module(model.front).set_stage(0, k0);
+      nn::graph_module(model.back).set_stage(1, last);
+    };
+    expect_pipeline_equals_one_rank(task, {"two stages", 2, lay_out, k0, last, kB},
+                                    {{3}, {3, pipeline::zb_h1()}, {3, pipeline::zb_v()}});
+  }
 }
 
 TEST(Pipeline, LossesOfAnEarlierStageEqualOneRank) {

@@ -78,12 +78,13 @@ Tensor with_reduced_dims(const Tensor& y, const Shape& shape, const Shape& dims,
 
 namespace {
 
-// The dims that are repeated or added when `shape` is broadcast to `wide`.
-DimSet broadcast_dims(const Shape& wide, const Shape& shape) {
-  const int64_t added = wide.size() - shape.size();
+// The dims that are repeated or added when `shape` is broadcast. One of size 1 counts also if it is
+// not repeated: a rank that holds none of it gives zeros, as for other reduced dims.
+DimSet broadcast_dims(int64_t num_dims, const Shape& shape) {
+  const int64_t added = num_dims - shape.size();
   DimSet set = 0;
-  for (int64_t i = 0; i < wide.size(); ++i) {
-    if (i < added || (shape[i - added] == 1 && wide[i] != 1)) set |= 1U << i;
+  for (int64_t i = 0; i < num_dims; ++i) {
+    if (i < added || shape[i - added] == 1) set |= 1U << i;
   }
   return set;
 }
@@ -218,8 +219,6 @@ constexpr std::array<OpDef, sizeof...(Row)> ops_for(Rows<Row...> /*rows*/) {
 void sbp_kept_dims(SbpContext& ctx) {
   const DimSet reduced = reduced_dims_of(ctx.op(), ctx.input(0), ctx.raw_attrs());
   for (int64_t i = 0; i < ctx.input(0).dim(); ++i) {
-    // A size of 1 may be what outer axes have left of a dim that is reduced.
-    if (&ctx.op() == &kSumTo && ctx.input(0).shape[i] == 1) continue;
     if (!is_reduced(reduced, i)) ctx.add({sbp::split(i)}, {sbp::split(output_dim(ctx, i))});
   }
 }
@@ -274,7 +273,7 @@ constexpr std::array<OpDef, ReduceRows::kSize> kReduceOps = ops_for(ReduceRows()
 DimSet reduced_dims_of(const OpDef& op, const TensorMeta& input, const void* attrs) {
   if (&op == &kMean) return dim_set(static_cast<const MeanAttrs*>(attrs)->dims);
   if (&op != &kSumTo) return dim_set(static_cast<const ReduceAttrs*>(attrs)->dims);
-  return broadcast_dims(input.shape, static_cast<const SumToAttrs*>(attrs)->shape);
+  return broadcast_dims(input.dim(), static_cast<const SumToAttrs*>(attrs)->shape);
 }
 
 const OpDef kMean{.name = "mean",

@@ -172,6 +172,23 @@ TEST(MicroBatches, HalvesOfRanksGiveWhatTheWholeBatchGives) {
                              {{"fc1.*", {kB, kS0}}, {"fc2.weight", {kB, kS1}}, {"*", {kB, kB}}}}});
 }
 
+// A weight that is added and multiplied for each sample: its gradients are sums over samples.
+struct Repeated : nn::Module<Repeated> {
+  Tensor scale{register_parameter("scale", randn({1, 6}))};
+  Tensor products{register_parameter("products", randn({1, 3, 6}))};
+
+  Tensor forward(const Tensor& x) { return matmul(x, products).sum(1) * scale; }
+};
+
+// The third part of 5 samples has none on the second rank.
+TEST(MicroBatches, RanksWithoutSamplesOfAPartAddNothing) {
+  const Task<Repeated> task{[] { return Repeated(); },
+                            [](TensorOptions o) {
+                              return images(o, {5, 4, 3});
+                            }};
+  expect_parts_equal_whole(task, {2, 3, 5}, {{"dp2", kPair, kS0, {{"*", kB}}}});
+}
+
 TEST(MicroBatches, GptOnSeveralRanksGivesWhatTheWholeBatchGives) {
   expect_parts_equal_whole(
       gpt_task(0.1), {2, 3},

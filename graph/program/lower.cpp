@@ -101,7 +101,7 @@ class RankLowering {
 
   void arrive(size_t edge, int64_t m) {
     buffers_.arrive(edge, m);
-    collect_result(graph_.nodes[order_.edges[edge].node].outputs[0], m);
+    finish_part(graph_.nodes[order_.edges[edge].node].outputs[0], m);
   }
 
   // Adds the blocks of the micro-batches that are as long as m, in the order in which m needs them.
@@ -215,13 +215,17 @@ class RankLowering {
       outputs = builder_.add_node(node, inputs, metas);
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
-      const ValueId id = node.outputs[i];
-      buffers_.part(id, m) = outputs[i];
-      if (uses_.is_summed(id) && buffers_.is_held(id)) {
-        buffers_.add_to_sum(id, outputs[i], !uses_.is_read_in_parts(id));
-      }
-      collect_result(id, m);
+      buffers_.part(node.outputs[i], m) = outputs[i];
+      finish_part(node.outputs[i], m);
     }
+  }
+
+  // Adds the part to the sum or to the result that it belongs to.
+  void finish_part(ValueId id, int64_t m) {
+    if (uses_.is_summed(id) && buffers_.is_held(id)) {
+      buffers_.add_to_sum(id, buffers_.part(id, m), !uses_.is_read_in_parts(id));
+    }
+    collect_result(id, m);
   }
 
   // A part may lie in the memory of the whole value or have views, so what writes in place gets a

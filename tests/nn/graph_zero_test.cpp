@@ -370,6 +370,46 @@ TEST(Zero, WeightsOfOtherStagesEqualOneRank) {
   expect_equals_one_rank(task, layout, all);
 }
 
+// The first stage holds a weight that only the last one reads.
+struct Lent : nn::Module<Lent> {
+  nn::Linear first{register_module("first", nn::Linear(6, 6))};
+  Tensor lent{register_parameter("lent", randn({6, 6}))};
+  nn::Linear last{register_module("last", nn::Linear(6, 6))};
+
+  Tensor forward(const Tensor& x) {
+    const auto on_last = [&](const Tensor& value, const Sbp& sbp) {
+      if (!value.is_global()) return value;
+      return value.to_global({.placement = last.weight.placement(), .sbp = sbp});
+    };
+    return last(matmul(on_last(relu(first(x)), kS0), on_last(lent, kB)));
+  }
+};
+
+TEST(Zero, WeightsThatOnlyAnotherStageReadsEqualOneRank) {
+  const Task<Lent> task{[] { return Lent(); },
+                        [](const TensorOptions& o) {
+                          return randn({12, 6}, o);
+                        },
+                        {12},
+                        6};
+  const Placement first = kPair, last("cpu", {2, 3});
+  const Layout<Lent> layout{"pp2 x dp2",
+                            4,
+                            first,
+                            kS0,
+                            [=](Lent& model) {
+                              model.to_global(Placement("cpu", {0}), kB);
+                              model.to_global(first, kB);
+                              model.last.to_global(last, kB);
+                              nn::graph_module(model.first).set_stage(0, first);
+                              nn::graph_module(model.last).set_stage(1, last);
+                            },
+                            false};
+  expect_equals_one_rank(
+      task, layout,
+      ways({plain, [](How& h) { h.parts = 3; }, [](How& h) { h.schedule = pipeline::zb_h1(); }}));
+}
+
 // ---- plans follow each other
 
 TEST(Zero, OtherBatchesGraphsStagesAndEagerStepsGoOnWithTheSameParameters) {

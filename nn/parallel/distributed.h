@@ -1,6 +1,7 @@
 // DistributedDataParallel: each rank trains a copy of a module on its own part of the data.
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <utility>
@@ -55,7 +56,7 @@ class DistributedDataParallel : public Module<DistributedDataParallel<M>> {
   }
 
   template <class... Args>
-  auto forward(Args&&... args) {
+  auto forward(Args&&... args) requires std::invocable<M&, Args...> {
     const bool synchronises = buckets_->is_synchronising();
     if (options_.broadcast_buffers && this->is_training() && synchronises) {
       internal::broadcast_values(module_.named_buffers());

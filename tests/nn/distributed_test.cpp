@@ -150,6 +150,25 @@ TEST_P(DistributedDataParallelOn, GradientsGatheredWithoutSyncAreAveragedByTheNe
   });
 }
 
+struct SumOfInputs : nn::Module<SumOfInputs> {
+  Tensor w{register_parameter("w", ones({2}))};
+
+  Tensor forward(const std::vector<Tensor>& inputs, double factor) {
+    return (inputs[0] + inputs[1]) * w * factor;
+  }
+};
+
+TEST_P(DistributedDataParallelOn, AModuleMayTakeAListOfTensors) {
+  run_on_ranks(2, [] {
+    DistributedDataParallel ddp{SumOfInputs()};
+    const Tensor x = full({2}, static_cast<double>(me()));
+
+    ddp(std::vector<Tensor>{x, ones({2})}, 2).sum().backward();
+
+    EXPECT_EQ(ddp.module().w.grad().to_vector<float>(), (Floats{3, 3}));
+  });
+}
+
 TEST_P(DistributedDataParallelOn, AFailedBackwardDoesNotKeepTheNextFromAveraging) {
   run_on_ranks(2, [] {
     DistributedDataParallel ddp{Model()};

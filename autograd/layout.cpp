@@ -36,7 +36,7 @@ Tensor writable_copy(const Tensor& gradient, MetaPtr target) {
     return source.clone();
   }
   const MetaPtr meta = with_strides(source.meta_ptr(), target->strides);
-  const size_t bytes = static_cast<size_t>(extent_of(*meta)) * dtype_size(meta->dtype);
+  const size_t bytes = bytes_spanned(*meta);
   Tensor copy = Tensor::make(meta, allocate_storage(*thread_state().context, meta->device, bytes));
   copy.copy_(source);
   return copy;

@@ -62,7 +62,7 @@ void redistribute_inputs(const Call& call, const Decision& decision, PreparedInp
 // is prepared for them; calls with the same metas but without an overlap use the same kernel.
 Tensor copy_of_memory(const Tensor& input) {
   const TensorImpl& impl = input.impl();
-  const size_t bytes = static_cast<size_t>(extent_of(*impl.meta)) * dtype_size(impl.meta->dtype);
+  const size_t bytes = bytes_spanned(*impl.meta);
   RankContext& rank = *thread_state().context;
   const DeviceType device = impl.meta->device;
   Ref<Storage> storage = allocate_storage(rank, device, bytes);

@@ -34,15 +34,15 @@ int64_t extent_of(const TensorMeta& meta) {
   return last + 1;
 }
 
+size_t bytes_spanned(const TensorMeta& meta) {
+  return static_cast<size_t>(extent_of(meta)) * dtype_size(meta.dtype);
+}
+
 bool are_apart(const TensorMeta& a, int64_t a_offset, const TensorMeta& b, int64_t b_offset) {
   return a_offset + extent_of(a) <= b_offset || b_offset + extent_of(b) <= a_offset;
 }
 
 namespace {
-
-size_t bytes_spanned(const TensorMeta& meta) {
-  return static_cast<size_t>(extent_of(meta)) * dtype_size(meta.dtype);
-}
 
 // Copies of a call's operands in host memory.
 class HostOperands {

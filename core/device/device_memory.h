@@ -83,6 +83,8 @@ DeviceType use_device(std::string_view name);
 
 // The number of elements from the first to the last element of this rank's part in memory.
 int64_t extent_of(const TensorMeta& meta);
+// The bytes of the same stretch of memory.
+size_t bytes_spanned(const TensorMeta& meta);
 
 // Whether parts that begin at these offsets of one memory, in elements, lie behind each other.
 // Elements between those of a part count as its own.

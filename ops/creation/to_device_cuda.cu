@@ -112,7 +112,7 @@ void to_device(const KernelContext& ctx) {
                       y.meta->local_bytes());
   }
   if (x.meta->device == DeviceType::kCpu) return copy_up(ctx);
-  const size_t spanned = static_cast<size_t>(extent_of(*x.meta)) * dtype_size(x.meta->dtype);
+  const size_t spanned = bytes_spanned(*x.meta);
   const Ref<Storage> here = cuda::copy_of_elsewhere(ctx.rank, x.data, spanned);
   const std::byte* const data = here ? here->data() : x.data;
   if (y.meta->device == DeviceType::kCpu) return copy_down(ctx, data);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "core/context.h"
+#include "core/device/sanitizer.h"
 #include "core/error.h"
 #include "core/kernel_scratch.h"
 
@@ -32,11 +33,7 @@ constexpr size_t kSmallPage = 4096;
 constexpr size_t kLargestShared = (size_t{8} << 20) + kHeaderRoom;
 // Blocks of at least this size share regions of huge pages. With the address sanitizer no blocks
 // share a region, because it detects overruns only of separate blocks.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr size_t kLeastShared = kLargestShared + 1;
-#else
-constexpr size_t kLeastShared = size_t{64} << 10;
-#endif
+constexpr size_t kLeastShared = kChecksAddresses ? kLargestShared + 1 : size_t{64} << 10;
 constexpr size_t kMaxRegion = size_t{32} << 20;
 
 size_t round_up(size_t bytes, size_t multiple) {
@@ -218,12 +215,17 @@ void* Allocator::allocate(size_t bytes) {
     throw OutOfMemory(str("[allocator] the system has no room for ", bytes, " bytes; ", in_use,
                           " bytes are in use; use smaller batches or save fewer tensors"));
   }
+  allow_access(block, bytes);
+  forbid_access(static_cast<std::byte*>(block) + bytes, static_cast<size_t>(size) - bytes);
+  fill_unwritten(block, bytes);
   return block;
 }
 
 void Allocator::deallocate(void* block, size_t bytes) noexcept {
   const int size_class = class_of(bytes);
   const auto size = static_cast<int64_t>(class_bytes(size_class));
+  forbid_access(block, static_cast<size_t>(size));
+  allow_access(block, sizeof(void*));
   lock();
   *static_cast<void**>(block) = free_[static_cast<size_t>(size_class)];
   free_[static_cast<size_t>(size_class)] = block;

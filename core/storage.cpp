@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "core/device/sanitizer.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -19,6 +20,7 @@ Ref<Storage> Storage::allocate(Allocator& allocator, size_t bytes) {
   void* block = allocator.allocate(kHeaderBytes + bytes);
   auto* storage = new (block) Storage(static_cast<std::byte*>(block) + kHeaderBytes, bytes);
   storage->allocator_ = &allocator;
+  forbid_access(static_cast<std::byte*>(block) + sizeof(Storage), kHeaderBytes - sizeof(Storage));
   return Ref<Storage>(storage);
 }
 

@@ -15,6 +15,7 @@
 #include "core/context.h"
 #include "core/device/device_memory.h"
 #include "core/device/joined_launch.h"
+#include "core/device/sanitizer.h"
 #include "core/error.h"
 #include "core/strided_twin.h"
 #include "eager/run_kernel.h"
@@ -265,7 +266,27 @@ void Executor::start(LoadedStep& step) {
       });
 }
 
+namespace {
+
+// The memory of a result holds what a step before has left. Results that a kernel writes over its
+// inputs keep it.
+void fill_results(const LoadedStep& step) {
+  for (const TensorView& result : step.outputs) {
+    const bool is_whole = result.data != nullptr && result.meta->is_held &&
+                          result.meta->is_contiguous && result.meta->device == DeviceType::kCpu;
+    const auto is_overwritten = [&](const TensorView& input) {
+      return input.data != nullptr && input.data < result.data + bytes_spanned(*result.meta) &&
+             result.data < input.data + bytes_spanned(*input.meta);
+    };
+    if (is_whole && std::none_of(step.inputs.begin(), step.inputs.end(), is_overwritten))
+      fill_unwritten(result.data, result.meta->local_bytes());
+  }
+}
+
+}  // namespace
+
 void Executor::run(const LoadedStep& step, const LoadedKernel& kernel) {
+  if constexpr (kChecksAddresses) fill_results(step);
   if (num_messages_ > 0) boxing::advance_messages(rank_);
   const RandomStream random = stream_of(kernel);
   if (!kernel.numbers.empty()) return run_with_numbers(step, kernel, random);

@@ -1,5 +1,6 @@
 #include "core/allocator.h"
 
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -7,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/device/sanitizer.h"
 #include "core/error.h"
 #include "core/storage.h"
 
@@ -121,6 +123,30 @@ TEST(Allocator, BlocksThatShareHugePagesAreApartAndComeBack) {
     allocator.release_cached();
     EXPECT_EQ(allocator.stats().bytes_cached, 0);
   }
+}
+
+TEST(Allocator, TheAddressSanitizerKnowsWhatIsHandedOut) {
+  Allocator allocator;
+  auto* block = static_cast<std::byte*>(allocator.allocate(100));
+  EXPECT_FALSE(is_forbidden(block));
+  EXPECT_FALSE(is_forbidden(block + 99));
+  EXPECT_EQ(is_forbidden(block + 100), kChecksAddresses);
+  allocator.deallocate(block, 100);
+  EXPECT_EQ(is_forbidden(block + 64), kChecksAddresses) << "kept for reuse";
+
+  EXPECT_EQ(allocator.allocate(120), block);
+  EXPECT_FALSE(is_forbidden(block + 119));
+  if (kChecksAddresses) {
+    EXPECT_EQ(block[119], std::byte{0xFF}) << "not yet written";
+  }
+  allocator.deallocate(block, 120);
+
+  {
+    const Ref<Storage> storage = Storage::allocate(allocator, 100);
+    EXPECT_EQ(is_forbidden(storage->data() - 1), kChecksAddresses);
+    EXPECT_EQ(is_forbidden(storage->data() + 100), kChecksAddresses);
+  }
+  allocator.release_cached();
 }
 
 TEST(Allocator, RefusesSizesBeyondItsClasses) {

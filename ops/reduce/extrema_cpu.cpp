@@ -20,8 +20,7 @@ void register_extrema_cpu(KernelTable& table);
 namespace {
 
 std::shared_ptr<const ReduceState> prepare(const KernelQuery& query) {
-  return std::make_shared<ReduceState>(
-      prepare_reduction(query.input(0), reduced_dims_of(query.op, query.input(0), query.attrs)));
+  return std::make_shared<ReduceState>(prepare_reduction(query.input(0), reduced_dims_of(query)));
 }
 
 #if FLOW_ISA == 0

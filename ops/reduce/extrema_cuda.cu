@@ -198,9 +198,8 @@ void find_position(const KernelContext& ctx) {
 
 template <bool kMax>
 KernelChoice select_extremum(const KernelQuery& query) {
-  return {find_extremum<kMax>,
-          std::make_shared<const ReduceState>(prepare_reduction(
-              query.input(0), reduced_dims_of(query.op, query.input(0), query.attrs)))};
+  return {find_extremum<kMax>, std::make_shared<const ReduceState>(
+                                   prepare_reduction(query.input(0), reduced_dims_of(query)))};
 }
 
 }  // namespace

@@ -276,6 +276,18 @@ DimSet reduced_dims_of(const OpDef& op, const TensorMeta& input, const void* att
   return broadcast_dims(input.dim(), static_cast<const SumToAttrs*>(attrs)->shape);
 }
 
+DimSet reduced_dims_of(const KernelQuery& query) {
+  if (&query.op != &kSumTo) return reduced_dims_of(query.op, query.input(0), query.attrs);
+  const Shape& x = query.input(0).local_shape;
+  const Shape& y = query.output(0).local_shape;
+  const int64_t added = x.size() - y.size();
+  DimSet set = 0;
+  for (int64_t i = 0; i < x.size(); ++i) {
+    if (i < added || y[i - added] != x[i]) set |= 1U << i;
+  }
+  return set;
+}
+
 const OpDef kMean{.name = "mean",
                   .attrs = attrs_def<MeanAttrs>(),
                   .infer = infer_mean,

@@ -22,8 +22,7 @@ namespace {
 
 std::shared_ptr<const ReduceState> prepare(const KernelQuery& query) {
   const TensorMeta& x = query.input(0);
-  auto state = std::make_shared<ReduceState>(
-      prepare_reduction(x, reduced_dims_of(query.op, x, query.attrs)));
+  auto state = std::make_shared<ReduceState>(prepare_reduction(x, reduced_dims_of(query)));
   if (&query.op == &kMean) {
     state->divisor = static_cast<double>(query.attrs_as<MeanAttrs>().count);
   }

@@ -334,8 +334,7 @@ KernelChoice select_reduce(const KernelQuery& query) {
   const TensorMeta& x = query.input(0);
   const KernelFn fn =
       dispatch_all(x.dtype, []<class T>() -> KernelFn { return reduce<T, DeviceGather<Row, T>>; });
-  auto state = std::make_shared<ReduceState>(
-      prepare_reduction(x, reduced_dims_of(query.op, x, query.attrs)));
+  auto state = std::make_shared<ReduceState>(prepare_reduction(x, reduced_dims_of(query)));
   if (&query.op == &kMean) {
     state->divisor = static_cast<double>(query.attrs_as<MeanAttrs>().count);
   }

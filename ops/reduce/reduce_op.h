@@ -4,6 +4,7 @@
 #include <array>
 #include <tuple>
 
+#include "core/kernel.h"
 #include "core/op.h"
 
 namespace flow::ops {
@@ -74,6 +75,8 @@ Tensor with_reduced_dims(const Tensor& y, const Shape& shape, const Shape& dims,
 // Returns the dims that a call of a reduction reduces. The op takes ReduceAttrs or is kMean or
 // kSumTo.
 DimSet reduced_dims_of(const OpDef& op, const TensorMeta& input, const void* attrs);
+// Those that a kernel reduces. Where sum_to could keep a dim of size 1, the parts decide.
+DimSet reduced_dims_of(const KernelQuery& query);
 
 // The order in which a kernel walks one local reduction. Dims of size 1 are removed and
 // neighbouring dims are merged. Dims of stride 0 come first, then the others by descending stride,

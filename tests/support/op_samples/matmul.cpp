@@ -135,6 +135,7 @@ Samples matmul_samples() {
        .only_kernels = true},
       contract_and_sum({5, 3}, {5, 2}, 0, "sum of the first"),
       contract_and_sum({2, 5, 3}, {2, 5, 4}, 1, "sum of the second"),
+      contract_and_sum({5, 1}, {5, 2}, 0, "sum of one column"),
       contract_and_sum({130, 70}, {130, 90}, 0, "many"),
       linear_gelu({in({5, 3}), in({8, 3}), in({8})}, "bias", false),
       linear_gelu({in({2, 5, 3}), in({4, 3})}, "without bias", false),

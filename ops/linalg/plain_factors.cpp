@@ -341,9 +341,20 @@ void make_unit(int64_t row, int64_t n, double size, double* x) {
     own[i] /= length;
 }
 
+// The power of two that makes the largest of n elements smaller than 1, but at least a half.
+int power_of_largest(const double* x, int64_t n) {
+  double largest = 0;
+  for (int64_t i = 0; i < n; ++i)
+    largest = std::max(largest, std::abs(x[i]));
+  int power = 0;
+  std::frexp(largest, &power);
+  return power;
+}
+
 // The one-sided method of Hestenes (1958): the shorter sides of a are turned until they are
 // orthogonal. `work` holds these as rows, then the turns. A side that is only rounding next to
-// another has no direction that turns could find.
+// another has no direction that turns could find. The largest element becomes about 1, so that no
+// square overflows.
 int64_t svd(int64_t m, int64_t n, double* a, double* u, double* s, double* vh, double* work,
             int32_t* /*ints*/) {
   const bool is_tall = m >= n;
@@ -352,9 +363,10 @@ int64_t svd(int64_t m, int64_t n, double* a, double* u, double* s, double* vh, d
   const double rounding = 2.2e-16 * static_cast<double>(length);
   double* const sides = work;
   double* const turns = work + k * length;
+  const int power = power_of_largest(a, m * n);
   for (int64_t i = 0; i < k; ++i) {
     for (int64_t j = 0; j < length; ++j)
-      sides[i * length + j] = is_tall ? a[j * n + i] : a[i * n + j];
+      sides[i * length + j] = std::ldexp(is_tall ? a[j * n + i] : a[i * n + j], -power);
   }
   for (int64_t i = 0; i < k * k; ++i)
     turns[i] = i / k == i % k ? 1 : 0;
@@ -387,6 +399,7 @@ int64_t svd(int64_t m, int64_t n, double* a, double* u, double* s, double* vh, d
   }
   for (int64_t i = 0; i < k; ++i) {
     make_unit(i, length, s[i], sides);
+    s[i] = std::ldexp(s[i], power);
     const double* const side = sides + i * length;
     for (int64_t j = 0; j < m; ++j)
       u[j * k + i] = is_tall ? side[j] : turns[i * k + j];

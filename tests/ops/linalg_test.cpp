@@ -323,29 +323,38 @@ TEST(Svd, OfDeficientMatricesIsOrthonormal) {
   EXPECT_EQ(linalg::matrix_rank(ones({4, 3})).item(), 1);
 }
 
-// Where OpenBLAS is, only the contract test runs these loops otherwise.
+// Where OpenBLAS is, only the contract test runs these loops otherwise. Expects factors of x that
+// have lengths of 1 and multiply to x.
+void expect_plain_svd(const Tensor& x) {
+  const int64_t m = x.size(0), n = x.size(1), k = std::min(m, n);
+  const ops::FactorWork sizes = ops::plain_factors().svd_work(m, n);
+  Tensor u = empty({m, k}, kDouble), s = empty({k}, kDouble), vh = empty({k, n}, kDouble);
+  Doubles work(static_cast<size_t>(sizes.elements));
+  const int64_t info =
+      ops::plain_factors().svd(m, n, x.clone().data<double>(), u.data<double>(), s.data<double>(),
+                               vh.data<double>(), work.data(), nullptr);
+
+  const double largest = std::max(x.abs().max().item<double>(), 1e-300);
+  EXPECT_EQ(info, 0) << x.shape();
+  EXPECT_LT(distance((u * (s / largest)).matmul(vh), x / largest), 1e-13) << x.shape();
+  EXPECT_LT(distance(u.t().matmul(u), eye(k, kDouble)), 1e-13) << x.shape();
+  EXPECT_LT(distance(vh.matmul(vh.t()), eye(k, kDouble)), 1e-13) << x.shape();
+}
+
 TEST(Svd, PlainLoopsCompleteDeficientMatrices) {
-  const auto check = [](const Tensor& x) {
-    const int64_t m = x.size(0), n = x.size(1), k = std::min(m, n);
-    const ops::FactorWork sizes = ops::plain_factors().svd_work(m, n);
-    Tensor u = empty({m, k}, kDouble), s = empty({k}, kDouble), vh = empty({k, n}, kDouble);
-    Doubles work(static_cast<size_t>(sizes.elements));
-    const int64_t info =
-        ops::plain_factors().svd(m, n, x.clone().data<double>(), u.data<double>(), s.data<double>(),
-                                 vh.data<double>(), work.data(), nullptr);
-
-    EXPECT_EQ(info, 0) << x.shape();
-    EXPECT_LT(distance((u * s).matmul(vh), x), 1e-13) << x.shape();
-    EXPECT_LT(distance(u.t().matmul(u), eye(k, kDouble)), 1e-13) << x.shape();
-    EXPECT_LT(distance(vh.matmul(vh.t()), eye(k, kDouble)), 1e-13) << x.shape();
-  };
-
-  check(zeros({3, 3}, kDouble));
-  check(diag(tensor({1e-30, 1.0, 1e-300}, kDouble)));
+  expect_plain_svd(zeros({3, 3}, kDouble));
+  expect_plain_svd(diag(tensor({1e-30, 1.0, 1e-300}, kDouble)));
   for (const auto& [m, n] : {std::pair{4, 3}, {3, 4}, {8, 5}, {5, 8}, {12, 12}}) {
-    check(ones({m, n}, kDouble));
+    expect_plain_svd(ones({m, n}, kDouble));
     for (int64_t rank = 1; rank <= std::min(m, n); ++rank)
-      check(random_matrix({m, rank}).matmul(random_matrix({rank, n})));
+      expect_plain_svd(random_matrix({m, rank}).matmul(random_matrix({rank, n})));
+  }
+}
+
+TEST(Svd, PlainLoopsTakeMatricesOfAnySize) {
+  for (const double size : {1e300, 1e160, 1e-160, 1e-290}) {
+    expect_plain_svd(random_matrix({5, 3}) * size);
+    expect_plain_svd(ones({3, 4}, kDouble) * size);
   }
 }
 

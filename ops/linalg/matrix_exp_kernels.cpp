@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 #include "core/error.h"
 #include "ops/linalg/factor_op.h"
@@ -15,31 +14,25 @@ void register_matrix_exp(KernelTable& table);
 
 namespace {
 
-// The numerator of the diagonal Padé approximant of degree 13; the denominator has the same
-// coefficients with alternating signs.
-constexpr std::array<double, 14> kPade = {64764752532480000.,
-                                          32382376266240000.,
-                                          7771770303897600.,
-                                          1187353796428800.,
-                                          129060195264000.,
-                                          10559470521600.,
-                                          670442572800.,
-                                          33522128640.,
-                                          1323241920.,
-                                          40840800.,
-                                          960960.,
-                                          16380.,
-                                          182.,
-                                          1.};
+// Up to this 1-norm, the terms up to x^18 / 18! are exact to rounding (Bader, Blanes and Casas
+// 2019, table 2).
+template <class T>
+constexpr double kLargestNorm = sizeof(T) == 4 ? 3.010066362817634 : 1.090863719290036;
 
-// Up to this 1-norm the approximant is exact to rounding in double (Higham 2005, table 2.3).
-constexpr double kLargestNorm = 5.371920351148152;
+constexpr size_t kDegree = 18;
 
-constexpr int64_t kNumMatrices = 7;
+// 1 / k! for each term.
+constexpr std::array<double, kDegree + 1> kTerms = [] {
+  std::array<double, kDegree + 1> terms{1};
+  for (size_t k = 1; k < terms.size(); ++k)
+    terms[k] = terms[k - 1] / static_cast<double>(k);
+  return terms;
+}();
+
+constexpr int64_t kNumMatrices = 5;
 
 int64_t scratch_of_exp(const KernelQuery& /*query*/, const MatrixState& state, int64_t element) {
-  return kNumMatrices * state.rows * state.rows * element +
-         state.rows * static_cast<int64_t>(sizeof(int32_t));
+  return kNumMatrices * state.rows * state.rows * element;
 }
 
 template <class T>
@@ -58,49 +51,30 @@ double one_norm(const T* x, int64_t n) {
 template <class T>
 struct Powers {
   Powers(T* memory, int64_t size)
-      : n(size),
-        x(memory),
-        x2(x + n * n),
-        x4(x2 + n * n),
-        x6(x4 + n * n),
-        odd(x6 + n * n),
-        even(odd + n * n),
-        spare(even + n * n),
-        pivots(reinterpret_cast<int32_t*>(spare + n * n)) {}
+      : n(size), x(memory), x2(x + n * n), x3(x2 + n * n), x4(x3 + n * n), spare(x4 + n * n) {}
 
-  // to = c6 x6 + c4 x4 + c2 x2 + c0 I
-  void combine(double c6, double c4, double c2, double c0, T* to) const {
-    for (int64_t i = 0; i < n * n; ++i) {
-      to[i] = static_cast<T>(c6) * x6[i] + static_cast<T>(c4) * x4[i] + static_cast<T>(c2) * x2[i];
-    }
+  // to += four terms from that of x^first on, without the factor x^first.
+  void add_terms(size_t first, T* to) const {
+    const auto term = [first](size_t i) {
+      return first + i <= kDegree ? static_cast<T>(kTerms[first + i]) : T{0};
+    };
+    for (int64_t i = 0; i < n * n; ++i)
+      to[i] += term(3) * x3[i] + term(2) * x2[i] + term(1) * x[i];
     for (int64_t i = 0; i < n; ++i)
-      to[i * n + i] += static_cast<T>(c0);
+      to[i * n + i] += term(0);
   }
 
   int64_t n;
   T* x;
   T* x2;
+  T* x3;
   T* x4;
-  T* x6;
-  T* odd;   // the odd terms of the numerator
-  T* even;  // the even ones
   T* spare;
-  int32_t* pivots;
 };
 
-// Solves a y = b as the op `solve` does; overwrites both.
-template <class T>
-void solve_in_place(const Factors<T>& own, int64_t n, T* a, T* b, int32_t* pivots) {
-  own.lu_of_transpose(n, n, a, pivots);
-  own.solve_triangle({.upper = false}, n, n, a, b);
-  own.solve_triangle({.upper = true, .unit = true}, n, n, a, b);
-  for (int64_t k = n; k-- > 0;) {
-    const int64_t other = pivots[k] - 1;
-    if (other != k) std::swap_ranges(b + k * n, b + (k + 1) * n, b + other * n);
-  }
-}
-
-// `scratch` holds x at its beginning. The result is written to y.
+// The powers hold x. The result is written to y: four terms at a time by Horner's rule in x^4, then
+// its squares. Products alone leave the zeros of a triangular matrix, and the ones of its
+// exponential, as they are; the rounding of a system's solution would grow with every squaring.
 template <class T, bool kPlain>
 void exponential(const Powers<T>& p, int64_t squarings, T* y) {
   const Factors<T>& own = factors<T, kPlain>();
@@ -109,26 +83,15 @@ void exponential(const Powers<T>& p, int64_t squarings, T* y) {
     own.multiply(false, false, n, n, n, a, b, c);
   };
   multiply(p.x, p.x, p.x2);
+  multiply(p.x2, p.x, p.x3);
   multiply(p.x2, p.x2, p.x4);
-  multiply(p.x4, p.x2, p.x6);
-  // odd = x (x6 (c13 x6 + c11 x4 + c9 x2) + c7 x6 + c5 x4 + c3 x2 + c1 I)
-  p.combine(kPade[13], kPade[11], kPade[9], 0, p.spare);
-  multiply(p.x6, p.spare, p.even);
-  p.combine(kPade[7], kPade[5], kPade[3], kPade[1], p.spare);
-  for (int64_t i = 0; i < size; ++i)
-    p.spare[i] += p.even[i];
-  multiply(p.x, p.spare, p.odd);
-  // even = x6 (c12 x6 + c10 x4 + c8 x2) + c6 x6 + c4 x4 + c2 x2 + c0 I
-  p.combine(kPade[12], kPade[10], kPade[8], 0, p.spare);
-  multiply(p.x6, p.spare, p.even);
-  p.combine(kPade[6], kPade[4], kPade[2], kPade[0], p.spare);
-  for (int64_t i = 0; i < size; ++i)
-    p.even[i] += p.spare[i];
-  for (int64_t i = 0; i < size; ++i) {
-    y[i] = p.even[i] + p.odd[i];
-    p.even[i] -= p.odd[i];
+  std::fill_n(y, size, T{0});
+  p.add_terms(16, y);
+  for (const size_t first : {12, 8, 4, 0}) {
+    multiply(p.x4, y, p.spare);
+    std::copy_n(p.spare, size, y);
+    p.add_terms(first, y);
   }
-  solve_in_place(own, n, p.even, y, p.pivots);
   for (int64_t i = 0; i < squarings; ++i) {
     multiply(y, y, p.spare);
     std::copy_n(p.spare, size, y);
@@ -145,11 +108,10 @@ void run_exp(const KernelContext& ctx) {
     check_finite_matrix(ctx, "matrix_exp", i, n * n, source);
     const Powers<T> powers(reinterpret_cast<T*>(scratch), n);
     const double norm = one_norm(source, n);
-    const int64_t squarings =
-        norm <= kLargestNorm ? 0 : static_cast<int64_t>(std::ceil(std::log2(norm / kLargestNorm)));
-    const T scale = static_cast<T>(std::ldexp(1.0, -static_cast<int>(squarings)));
+    const double share = norm / kLargestNorm<T>;
+    const int64_t squarings = share <= 1 ? 0 : static_cast<int64_t>(std::ceil(std::log2(share)));
     for (int64_t j = 0; j < n * n; ++j)
-      powers.x[j] = source[j] * scale;
+      powers.x[j] = std::ldexp(source[j], -static_cast<int>(squarings));
     exponential<T, kPlain>(powers, squarings, y.data() + i * n * n);
   });
   y.finish(ctx);

@@ -411,6 +411,29 @@ TEST(MatrixFunctions, ExponentialOfARotation) {
   EXPECT_EQ(matrix_exp(zeros({2, 2})).to_vector<double>(), (Doubles{1, 0, 0, 1}));
 }
 
+// Of a matrix whose fourth power is zero, so that four terms are the exponential.
+TEST(MatrixFunctions, ExponentialOfALargeTriangle) {
+  for (const double size : {1e3, 1e5, 1e10}) {
+    for (const bool is_lower : {false, true}) {
+      for (const DType dtype : {float32, float64}) {
+        const Tensor ones_beside = diag(ones({3}, kDouble), 1);
+        const Tensor shift = is_lower ? ones_beside.t() : ones_beside;
+        Tensor expected = eye(4, kDouble), term = expected;
+        for (const double k : {1, 2, 3}) {
+          term = term.matmul(shift) * (size / k);
+          expected = expected + term;
+        }
+
+        const Tensor y = matrix_exp((shift * size).to(dtype)).to(float64);
+
+        const double limit = dtype == float32 ? 1e-5 : 1e-14;
+        EXPECT_LT(distance(y / (expected + 1e-300), expected / (expected + 1e-300)), limit)
+            << size << ' ' << is_lower << ' ' << dtype;
+      }
+    }
+  }
+}
+
 TEST(MatrixFunctions, NormsOfWords) {
   const Tensor x = diag(tensor({3.F, -4.F}));
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "autograd/bucket_size.h"
+#include "core/grad_mode.h"
 #include "nn/comm.h"
 #include "nn/module.h"
 #include "nn/parallel/gradient_buckets.h"
@@ -32,6 +33,8 @@ void refuse_in_graph();
 // construct and call it in the same order. At construction all ranks take the parameters and
 // buffers of rank 0. backward averages the gradients over all ranks; the buckets are sent while
 // backward is still running. A parameter that a rank did not use counts as a gradient of 0 there.
+// One that was frozen at construction and is thawed later, on all ranks, is averaged from the next
+// call on.
 // On every rank backward must reach at least one parameter.
 //
 //   flow::nn::parallel::DistributedDataParallel ddp(model);
@@ -57,6 +60,7 @@ class DistributedDataParallel : public Module<DistributedDataParallel<M>> {
 
   template <class... Args>
   auto forward(Args&&... args) requires std::invocable<M&, Args...> {
+    if (is_grad_enabled()) buckets_->follow(module_.named_parameters());
     const bool synchronises = buckets_->is_synchronising();
     if (options_.broadcast_buffers && this->is_training() && synchronises) {
       internal::broadcast_values(module_.named_buffers());

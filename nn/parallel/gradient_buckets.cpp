@@ -45,7 +45,7 @@ Tensor to_device_of(const Tensor& parameter, const Tensor& x) {
 }
 }  // namespace
 
-GradientBuckets::GradientBuckets() = default;
+GradientBuckets::GradientBuckets(double bucket_mb) : bucket_mb_(bucket_mb) {}
 
 std::shared_ptr<GradientBuckets> GradientBuckets::make(const NamedTensors& parameters,
                                                        double bucket_mb, Site site) {
@@ -53,34 +53,8 @@ std::shared_ptr<GradientBuckets> GradientBuckets::make(const NamedTensors& param
   if (!(bucket_mb > 0)) {
     throw InvalidArgument(str("[ddp] bucket_mb must be positive; received ", bucket_mb));
   }
-  auto made = std::make_shared<GradientBuckets>();
-  for (const auto& [name, parameter] : parameters) {
-    if (parameter.is_global()) {
-      throw InvalidArgument(
-          str("[ddp] parameters must be local tensors, a copy on each rank; received ", name, " ",
-              parameter.meta(), "; train global tensors without this wrapper"));
-    }
-    if (!parameter.requires_grad()) continue;
-    made->names_.push_back(name);
-    made->parameters_.push_back(parameter);
-  }
-  made->places_.resize(made->parameters_.size());
-  made->has_gradient_.resize(made->parameters_.size());
-  double limit = GradientBucket::first_bytes(bucket_mb);
-  auto& buckets = made->buckets_;
-  for (size_t i = made->parameters_.size(); i-- > 0;) {
-    const Tensor& parameter = made->parameters_[i];
-    if (buckets.empty() || buckets.back().memory.dtype() != parameter.dtype() ||
-        buckets.back().memory.bytes_with(parameter.numel()) > limit) {
-      if (!buckets.empty()) limit = bucket_mb * autograd::kBytesPerMb;
-      buckets.push_back({GradientBucket(parameter.dtype(), boxing::ReduceOp::kMean)});
-    }
-    made->places_[i] = {buckets.size() - 1, buckets.back().memory.add(parameter.numel())};
-    buckets.back().parameters.push_back(i);
-  }
-  for (Bucket& bucket : buckets)
-    bucket.counts = bucket.memory.add(static_cast<int64_t>(bucket.parameters.size()));
-  made->add_hooks();
+  auto made = std::make_shared<GradientBuckets>(bucket_mb);
+  made->follow(parameters);
   return made;
 }
 
@@ -89,14 +63,56 @@ GradientBuckets::~GradientBuckets() {
     parameters_[i].remove_hook(hooks_[i]);
 }
 
-// The parameters own their hooks, so the hooks must not own the buckets.
-void GradientBuckets::add_hooks() {
-  const std::weak_ptr<GradientBuckets> weak = weak_from_this();
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    hooks_.push_back(register_post_accumulate_grad_hook(parameters_[i], [weak, i](const Tensor&) {
-      if (const auto self = weak.lock()) self->note_gradient(i);
-    }));
+void GradientBuckets::follow(const NamedTensors& parameters) {
+  const size_t num_known = parameters_.size();
+  for (const auto& [name, parameter] : parameters) {
+    if (parameter.is_global()) {
+      throw InvalidArgument(
+          str("[ddp] parameters must be local tensors, a copy on each rank; received ", name, " ",
+              parameter.meta(), "; train global tensors without this wrapper"));
+    }
+    if (parameter.requires_grad() && !numbers_.contains(&parameter.impl())) add(name, parameter);
   }
+  if (parameters_.size() == num_known) return;
+  for (const auto& [name, parameter] : parameters) {
+    const auto known = numbers_.find(&parameter.impl());
+    if (known == numbers_.end()) continue;
+    std::erase(order_, known->second);
+    order_.push_back(known->second);
+  }
+  fill();
+}
+
+// The parameters own their hooks, so the hooks must not own the buckets.
+void GradientBuckets::add(const std::string& name, const Tensor& parameter) {
+  const size_t i = parameters_.size();
+  hooks_.push_back(
+      register_post_accumulate_grad_hook(parameter, [weak = weak_from_this(), i](const Tensor&) {
+        if (const auto self = weak.lock()) self->note_gradient(i);
+      }));
+  numbers_.emplace(&parameter.impl(), i);
+  names_.push_back(name);
+  parameters_.push_back(parameter);
+}
+
+void GradientBuckets::fill() {
+  buckets_.clear();
+  places_.resize(parameters_.size());
+  has_gradient_.resize(parameters_.size());
+  double limit = GradientBucket::first_bytes(bucket_mb_);
+  for (size_t k = order_.size(); k-- > 0;) {
+    const size_t i = order_[k];
+    const Tensor& parameter = parameters_[i];
+    if (buckets_.empty() || buckets_.back().memory.dtype() != parameter.dtype() ||
+        buckets_.back().memory.bytes_with(parameter.numel()) > limit) {
+      if (!buckets_.empty()) limit = bucket_mb_ * autograd::kBytesPerMb;
+      buckets_.push_back({GradientBucket(parameter.dtype(), boxing::ReduceOp::kMean)});
+    }
+    places_[i] = {buckets_.size() - 1, buckets_.back().memory.add(parameter.numel())};
+    buckets_.back().parameters.push_back(i);
+  }
+  for (Bucket& bucket : buckets_)
+    bucket.counts = bucket.memory.add(static_cast<int64_t>(bucket.parameters.size()));
 }
 
 std::vector<size_t> GradientBuckets::bucket_sizes() const {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,10 +23,14 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
   // InvalidArgument for a global tensor and unless bucket_mb is positive.
   static std::shared_ptr<GradientBuckets> make(const NamedTensors& parameters, double bucket_mb,
                                                Site site);
-  GradientBuckets();
+  explicit GradientBuckets(double bucket_mb);
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
+
+  // Takes in those parameters of the module that require gradients and are not in a bucket yet, on
+  // all ranks the same ones. A parameter that was frozen since then stays: it counts as unused.
+  void follow(const NamedTensors& parameters);
 
   // From pause() to resume(), which may be nested, backward leaves gradients unaveraged.
   void pause();
@@ -44,7 +49,9 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
 
   enum class Where { kBackground, kHere };
 
-  void add_hooks();
+  // Adds a hook. The parameter still needs a bucket.
+  void add(const std::string& name, const Tensor& parameter);
+  void fill();
   void note_gradient(size_t parameter);
   void begin_backward();
   Where where_of(size_t bucket) const;
@@ -56,7 +63,10 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
   void trace_mean(size_t parameter);
   void finish_trace();
 
-  std::vector<std::string> names_;  // by parameter
+  double bucket_mb_;
+  std::map<const TensorImpl*, size_t> numbers_;  // of the parameters
+  std::vector<size_t> order_;                    // their numbers in the order of the module
+  std::vector<std::string> names_;               // by parameter
   std::vector<Tensor> parameters_;
   std::vector<int64_t> hooks_;
   std::vector<Place> places_;  // by parameter

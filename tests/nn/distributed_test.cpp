@@ -183,6 +183,27 @@ TEST_P(DistributedDataParallelOn, AFailedBackwardDoesNotKeepTheNextFromAveraging
   });
 }
 
+// A head is trained first, then all of the model.
+TEST_P(DistributedDataParallelOn, ParametersThatAreThawedAreAveragedFromTheNextCallOn) {
+  run_on_ranks(2, [] {
+    Branches plain;
+    plain.first.requires_grad_(false);
+    DistributedDataParallel ddp{plain};
+    const Tensor x = full({1, 3}, 1.0 + static_cast<double>(me()));
+    (ddp(x) + plain.extra.weight.sum()).backward();
+    plain.first.requires_grad_();
+    plain.extra.requires_grad_(false);
+    ddp.zero_grad();
+
+    ddp(x).backward();
+
+    const Tensor all = comm::all_gather(plain.first.weight.grad().reshape({1, -1}));
+    EXPECT_EQ(all[0].to_vector<float>(), all[1].to_vector<float>());
+    EXPECT_NE(all[0].to_vector<float>()[0], 0);
+    EXPECT_FALSE(plain.extra.weight.grad().defined());
+  });
+}
+
 TEST_P(DistributedDataParallelOn, BuffersFollowRankZeroWhileTraining) {
   run_on_ranks(2, [] {
     DistributedDataParallel ddp{Branches()};
@@ -210,6 +231,20 @@ TEST(GradientBuckets, AreFilledFromTheLastParameterAndTheFirstIsSmall) {
   const auto buckets = nn::parallel::GradientBuckets::make(parameters, 2, Site::here());
 
   EXPECT_EQ(buckets->bucket_sizes(), (std::vector<size_t>{1, 2, 1, 1}));
+}
+
+TEST(GradientBuckets, AThawedParameterTakesItsPlaceInTheOrderOfTheModule) {
+  nn::NamedTensors parameters;
+  for (const int64_t size : {100'000, 100'001, 200'000})
+    parameters.emplace_back("p", zeros({size}, {.requires_grad = size != 100'001}));
+  const auto buckets = nn::parallel::GradientBuckets::make(parameters, 1, Site::here());
+  EXPECT_EQ(buckets->bucket_sizes(), (std::vector<size_t>{1, 1}));
+
+  parameters[1].second.requires_grad_();
+  parameters[2].second.requires_grad_(false);
+  buckets->follow(parameters);
+
+  EXPECT_EQ(buckets->bucket_sizes(), (std::vector<size_t>{1, 2}));
 }
 
 TEST(GradientBuckets, GlobalParametersAreRefused) {

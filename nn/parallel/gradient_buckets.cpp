@@ -37,6 +37,7 @@ struct GradientBuckets::Bucket {
 struct GradientBuckets::Place {
   size_t bucket = 0;
   int64_t offset = 0;
+  int64_t numel = 0;
 };
 
 namespace {
@@ -108,11 +109,21 @@ void GradientBuckets::fill() {
       if (!buckets_.empty()) limit = bucket_mb_ * autograd::kBytesPerMb;
       buckets_.push_back({GradientBucket(parameter.dtype(), boxing::ReduceOp::kMean)});
     }
-    places_[i] = {buckets_.size() - 1, buckets_.back().memory.add(parameter.numel())};
+    const int64_t numel = parameter.numel();
+    places_[i] = {buckets_.size() - 1, buckets_.back().memory.add(numel), numel};
     buckets_.back().parameters.push_back(i);
   }
   for (Bucket& bucket : buckets_)
     bucket.counts = bucket.memory.add(static_cast<int64_t>(bucket.parameters.size()));
+}
+
+bool GradientBuckets::fits() const {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Place& place = places_[i];
+    if (buckets_[place.bucket].memory.dtype() != parameters_[i].dtype()) return false;
+    if (place.numel != parameters_[i].numel()) return false;
+  }
+  return true;
 }
 
 std::vector<size_t> GradientBuckets::bucket_sizes() const {
@@ -160,6 +171,7 @@ void GradientBuckets::note_gradient(size_t parameter) {
 }
 
 void GradientBuckets::begin_backward() {
+  if (!fits()) fill();
   backward_ = backward_number();
   num_launched_ = 0;
   std::fill(has_gradient_.begin(), has_gradient_.end(), false);

@@ -52,6 +52,8 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
   // Adds a hook. The parameter still needs a bucket.
   void add(const std::string& name, const Tensor& parameter);
   void fill();
+  // False if set_data(), which Module::to() calls, has given a parameter another dtype or size.
+  bool fits() const;
   void note_gradient(size_t parameter);
   void begin_backward();
   Where where_of(size_t bucket) const;

@@ -204,6 +204,21 @@ TEST_P(DistributedDataParallelOn, ParametersThatAreThawedAreAveragedFromTheNextC
   });
 }
 
+TEST_P(DistributedDataParallelOn, TheModuleMayGetAnotherDtypeAfterItWasWrapped) {
+  run_on_ranks(2, [] {
+    DistributedDataParallel ddp{Model()};
+    const Tensor x = full({1, 2}, 1.0 + static_cast<double>(me()));
+    ddp(x).sum().backward();
+
+    ddp.to(float64);
+    ddp.zero_grad();
+    ddp(x.to(float64)).sum().backward();
+
+    EXPECT_EQ(ddp.module().w.grad().dtype(), float64);
+    EXPECT_EQ(ddp.module().w.grad().to_vector<double>(), (std::vector<double>{1.5, 1.5}));
+  });
+}
+
 TEST_P(DistributedDataParallelOn, BuffersFollowRankZeroWhileTraining) {
   run_on_ranks(2, [] {
     DistributedDataParallel ddp{Branches()};

@@ -92,8 +92,9 @@ struct ModuleBase::CloneScope::Copies {
 
   std::map<const State*, std::shared_ptr<State>> states;
   std::map<TensorImpl*, Tensor> tensors;
+  std::map<const void*, std::shared_ptr<void>> objects;
   std::optional<DeepCopy> handles;
-  inline static constinit thread_local const Copies* current = nullptr;
+  inline static constinit thread_local Copies* current = nullptr;
 };
 
 ModuleBase::ModuleBase(const ModuleBase& other) : state_(other.state_) {
@@ -102,6 +103,14 @@ ModuleBase::ModuleBase(const ModuleBase& other) : state_(other.state_) {
     return;
   const auto found = copies->states.find(state_.get());
   if (found != copies->states.end()) state_ = found->second;
+}
+
+std::shared_ptr<void> ModuleBase::copy_object(const std::shared_ptr<void>& object,
+                                              const std::function<std::shared_ptr<void>()>& make) {
+  if (CloneScope::Copies::current == nullptr) return object;
+  std::shared_ptr<void>& copy = CloneScope::Copies::current->objects[object.get()];
+  if (copy == nullptr) copy = make();
+  return copy;
 }
 
 void ModuleBase::CloneScope::Copies::add_states(const ModuleBase& module) {

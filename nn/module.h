@@ -260,6 +260,14 @@ class ModuleBase {
   // result (undefined: not a tensor). Returns the tensor that replaces the result.
   Tensor watch_backward(const Tensor& x, const Tensor& y);
 
+  // What an object that the handles of a module share becomes in a copy of a handle: the object
+  // itself, or, while clone() copies the module, what `make` returns the first time.
+  template <class T>
+  static std::shared_ptr<T> copy_shared(const std::shared_ptr<T>& object,
+                                        const std::function<std::shared_ptr<T>()>& make) {
+    return std::static_pointer_cast<T>(copy_object(object, make));
+  }
+
   // Gives the parameters of modules that were made as the arguments of one call the initial values
   // that they have if the arguments are evaluated from left to right: C++ leaves that order to the
   // compiler. A null pointer stands for a module that existed before. Values that were written
@@ -318,6 +326,8 @@ class ModuleBase {
   friend class ModuleReads;
   friend class Parametrized;
   struct State;
+  static std::shared_ptr<void> copy_object(const std::shared_ptr<void>& object,
+                                           const std::function<std::shared_ptr<void>()>& make);
   void add_child(std::string_view name, const ModuleBase& module, const std::type_info& type);
   void note_registration() const;
   // True if check_members has found nothing, and no member was registered or assigned since then.

@@ -58,6 +58,21 @@ class DistributedDataParallel : public Module<DistributedDataParallel<M>> {
     internal::broadcast_values(module_.named_buffers());
   }
 
+  // A clone averages the gradients of its own parameters.
+  DistributedDataParallel(const DistributedDataParallel& other)
+      : Module<DistributedDataParallel<M>>(other),
+        module_(other.module_),
+        options_(other.options_),
+        buckets_(this->template copy_shared<GradientBuckets>(other.buckets_, [this] {
+          return GradientBuckets::make(module_.named_parameters(), options_.bucket_mb,
+                                       Site::none());
+        })) {}
+
+  DistributedDataParallel(DistributedDataParallel&&) = default;
+  DistributedDataParallel& operator=(const DistributedDataParallel&) = default;
+  DistributedDataParallel& operator=(DistributedDataParallel&&) = default;
+  ~DistributedDataParallel() = default;
+
   template <class... Args>
   auto forward(Args&&... args) requires std::invocable<M&, Args...> {
     if (is_grad_enabled()) buckets_->follow(module_.named_parameters());

@@ -219,6 +219,34 @@ TEST_P(DistributedDataParallelOn, TheModuleMayGetAnotherDtypeAfterItWasWrapped) 
   });
 }
 
+struct HasTwoHandles : nn::Module<HasTwoHandles> {
+  explicit HasTwoHandles(const DistributedDataParallel<Model>& module)
+      : first(register_module("first", module)), second(register_module("second", first)) {}
+
+  Tensor forward(const Tensor& x) { return first(x) + second(x); }
+
+  DistributedDataParallel<Model> first, second;
+};
+
+TEST_P(DistributedDataParallelOn, ACloneAveragesItsOwnGradients) {
+  run_on_ranks(2, [] {
+    DistributedDataParallel ddp{Model()};
+    HasTwoHandles two(ddp);
+    auto clone = ddp.clone();
+    HasTwoHandles clone_of_two = two.clone();
+    const Tensor x = full({1, 2}, 1.0 + static_cast<double>(me()));
+    const auto guard = ddp.no_sync();
+    ddp(x).sum().backward();
+
+    clone(x).sum().backward();
+    clone_of_two(x).sum().backward();
+
+    EXPECT_EQ(clone.module().w.grad().to_vector<float>(), (Floats{1.5F, 1.5F}));
+    EXPECT_EQ(clone_of_two.second.module().w.grad().to_vector<float>(), (Floats{3, 3}));
+    EXPECT_EQ(ddp.module().w.grad().to_vector<float>(), x[0].to_vector<float>());
+  });
+}
+
 TEST_P(DistributedDataParallelOn, BuffersFollowRankZeroWhileTraining) {
   run_on_ranks(2, [] {
     DistributedDataParallel ddp{Branches()};

@@ -254,6 +254,16 @@ Tensor reshape_to(const TensorArg& x, const Shape& shape) {
   return dispatch(kReshape, {&x.tensor()}, ShapeAttrs{shape}, x.site());
 }
 
+// True if `out` has the dims of `in` behind new ones of size 1.
+bool only_adds_ones(const Shape& in, const Shape& out) {
+  const int64_t added = out.size() - in.size();
+  if (added < 0) return false;
+  for (int64_t i = 0; i < out.size(); ++i) {
+    if (out[i] != (i < added ? 1 : in[i - added])) return false;
+  }
+  return true;
+}
+
 Tensor permute_to(const TensorArg& x, const Shape& dims) {
   return dispatch(kPermute, {&x.tensor()}, PermuteAttrs{dims}, x.site());
 }
@@ -461,6 +471,8 @@ Tensor expand(const TensorArg& x, const Shape& shape) {
     }
     filled[i] = added < 0 ? 0 : x->shape()[i - added];
   }
+  // A write to a view that repeats nothing reaches x.
+  if (ops::only_adds_ones(x->shape(), filled)) return ops::reshape_to(x, filled);
   return dispatch(ops::kExpand, {&x.tensor()}, ops::ShapeAttrs{filled}, x.site());
 }
 

@@ -55,6 +55,12 @@ std::vector<Program> programs() {
          x.index_put_({Slice(2, 5), arange(0, 5, 4, options)}, -1);
          return {x};
        }},
+      {"expands that repeat nothing",
+       [](const Tensor& x, const Tensor& w) -> Tensors {
+         x.expand({5, -1}).add_(1);
+         x.expand({1, 5, 5}).mul_(w);
+         return {x};
+       }},
       {"base of an expanded column",
        [](const Tensor& x, const Tensor& w) -> Tensors {
          const Tensor column = x.narrow(1, 0, 1) * 2;

@@ -10,6 +10,7 @@
 #include "nn/comm.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
+#include "ops/elementwise/cast.h"
 #include "ops/elementwise/unary.h"
 #include "ops/reduce/reduce.h"
 
@@ -65,7 +66,10 @@ Tensor GradScaler::scale(const Tensor& loss) const {
         "[GradScaler] a graph cannot contain scale(), because its plan would keep the factor; call "
         "config().set_grad_scaler() in the constructor of the graph");
   }
-  return options_.enabled ? loss * scale_ : loss;
+  if (!options_.enabled) return loss;
+  // The scale is a float32 number, so the product with another number has the wider dtype of both.
+  const bool is_number = loss.dim() == 0;
+  return (is_number ? cast(loss, promote(loss.dtype(), float32)) : loss) * scale_;
 }
 
 std::vector<Tensor> GradScaler::scale(const std::vector<Tensor>& losses) const {

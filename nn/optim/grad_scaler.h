@@ -33,7 +33,8 @@ class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {}, Site site = Site::here());
 
-  // Returns the loss times the scale.
+  // Returns the loss times the scale; in float32 if the loss is a number of 16 bits, whose range
+  // the product may leave.
   Tensor scale(const Tensor& loss) const;
   std::vector<Tensor> scale(const std::vector<Tensor>& losses) const;
   // Divides the gradients of the optimizer's parameters by the scale. Throws InvalidArgument if

@@ -92,6 +92,18 @@ TEST(GradScaler, RefusesGradientsInFloat16) {
   EXPECT_THROW(GradScaler().step(sgd), InvalidArgument);
 }
 
+TEST(GradScaler, ScalesALossBeyondTheRangeOfItsDtype) {
+  const Tensor w = full({}, 3.0, {.requires_grad = true});
+  const GradScaler scaler({.init_scale = 32768});
+  const Tensor scaled = scaler.scale(w.to(float16));
+  EXPECT_EQ(scaled.dtype(), float32);
+  EXPECT_EQ(scaled.item(), 98304);
+  scaled.backward();
+  EXPECT_EQ(w.grad().item(), 32768);
+  EXPECT_EQ(scaler.scale(ones({2}, {.dtype = bfloat16})).dtype(), bfloat16);
+  EXPECT_EQ(scaler.scale(ones({}, {.dtype = float64})).dtype(), float64);
+}
+
 TEST(GradScaler, EveryOptimizerIsJudgedAloneButOneOverflowLowersTheScale) {
   const Tensor p = parameter(1), q = parameter(1);
   SGD first({p}, {.lr = 1}), second({q}, {.lr = 1});

@@ -98,11 +98,12 @@ void GradScaler::unscale_(Optimizer& optimizer, Site site) {
   const std::vector<Tensor> parameters = optimizer.parameters();
   for (const Tensor& parameter : parameters)
     check_gradient(parameter);
-  bool is_finite = true, any_global = false;
+  bool is_finite = true, any_global = false, has_gradient = false;
   for (const Tensor& parameter : parameters) {
     any_global |= parameter.is_global();
     const Tensor grad = parameter.grad();
     if (!grad.defined()) continue;
+    has_gradient = true;
     grad.mul_(1 / scale_);
     is_finite = is_finite_here(grad) && is_finite;
   }
@@ -110,7 +111,7 @@ void GradScaler::unscale_(Optimizer& optimizer, Site site) {
     const Tensor bad = full({}, is_finite ? 0.0 : 1.0, {.device = "cpu"});
     is_finite = comm::all_reduce(bad, {.op = comm::Reduction::kMax}).item<double>() == 0;
   }
-  unscaled_[&optimizer].is_finite = is_finite;
+  if (has_gradient) unscaled_[&optimizer].is_finite = is_finite;
 }
 
 bool GradScaler::step(Optimizer& optimizer, Site site) {
@@ -119,7 +120,14 @@ bool GradScaler::step(Optimizer& optimizer, Site site) {
     return true;
   }
   if (!unscaled_.contains(&optimizer)) unscale_(optimizer, site);
-  Progress& progress = unscaled_.at(&optimizer);
+  const auto unscaled = unscaled_.find(&optimizer);
+  if (unscaled == unscaled_.end()) {
+    throw InvalidArgument(
+        "[GradScaler] no parameter of the optimizer has a gradient; call backward() on a scaled "
+        "loss that was computed from these parameters before step()",
+        site);
+  }
+  Progress& progress = unscaled->second;
   if (progress.has_stepped) {
     throw InvalidArgument(
         "[GradScaler] this optimizer has already stepped; call update() before "

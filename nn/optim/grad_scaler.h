@@ -41,8 +41,8 @@ class GradScaler {
   // that was done since the last update, and for float16 gradients; keep the parameters in float32.
   void unscale_(Optimizer& optimizer, Site site = Site::here());
   // Unscales the gradients if that was not done, and steps the optimizer if all gradients are
-  // finite. Returns whether the optimizer stepped. Throws InvalidArgument for a second step between
-  // two updates.
+  // finite. Returns whether the optimizer stepped. Throws InvalidArgument if no parameter has a
+  // gradient, and for a second step between two updates.
   bool step(Optimizer& optimizer, Site site = Site::here());
   // Sets the scale for the next step: new_scale if it is given; times backoff_factor after an
   // overflow; times growth_factor after growth_interval updates in a row without one. Throws

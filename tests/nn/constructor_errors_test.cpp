@@ -122,7 +122,9 @@ TEST(ConstructorErrors, OfSchedules) {
 }
 
 TEST(ConstructorErrors, OfTheGradScaler) {
-  optim::SGD sgd({ones({2}).requires_grad_()}, {.lr = 1});
+  const Tensor weight = ones({2}).requires_grad_();
+  weight.sum().backward();
+  optim::SGD sgd({weight}, {.lr = 1});
   optim::GradScaler scaler;
 
   expect_refused({

@@ -92,6 +92,19 @@ TEST(GradScaler, RefusesGradientsInFloat16) {
   EXPECT_THROW(GradScaler().step(sgd), InvalidArgument);
 }
 
+TEST(GradScaler, RefusesAStepWithoutGradients) {
+  const Tensor p = parameter(1);
+  SGD sgd({p}, {.lr = 1});
+  GradScaler scaler({.init_scale = 2, .growth_interval = 1});
+  scaler.unscale_(sgd);
+  EXPECT_THROW(scaler.step(sgd), InvalidArgument);
+  EXPECT_THROW(scaler.update(), InvalidArgument);  // as there was no step
+  EXPECT_EQ(scaler.get_scale(), 2);
+  set_grad(p, 2);
+  EXPECT_TRUE(scaler.step(sgd));
+  EXPECT_EQ(p.item(), 0);
+}
+
 TEST(GradScaler, ScalesALossBeyondTheRangeOfItsDtype) {
   const Tensor w = full({}, 3.0, {.requires_grad = true});
   const GradScaler scaler({.init_scale = 32768});

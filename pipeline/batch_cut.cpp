@@ -14,16 +14,16 @@ using graph::Graph;
 using graph::Value;
 using graph::ValueId;
 
-// The distinct ranges of samples that ranks hold of a batch; none where a shard boundary falls
-// within a sample.
-std::vector<Range> shards_of(const Value& value, int64_t num_samples) {
-  const int64_t rows = value.shape[0] / num_samples;  // of a sample
+// The distinct ranges of samples that ranks hold of a batch, whose dim `dim` holds the samples;
+// none where a shard boundary falls within a sample.
+std::vector<Range> shards_of(const Value& value, int64_t dim, int64_t num_samples) {
+  const int64_t rows = value.shape[dim] / num_samples;  // of a sample
   std::vector<Range> shards;
   const int64_t ranks = value.placement.defined() ? value.placement.num_ranks() : 0;
   for (int64_t position = 0; position < ranks; ++position) {
     const Box box = box_of(value.shape, value.placement, value.nd_sbp, position);
-    if (box.begin[0] % rows != 0 || box.size[0] % rows != 0) return {};
-    const Range shard{box.begin[0] / rows, box.size[0] / rows};
+    if (box.begin[dim] % rows != 0 || box.size[dim] % rows != 0) return {};
+    const Range shard{box.begin[dim] / rows, box.size[dim] / rows};
     if (shard.size > 0 && std::find(shards.begin(), shards.end(), shard) == shards.end()) {
       shards.push_back(shard);
     }
@@ -53,10 +53,8 @@ BatchCut cut_batch(const Graph& graph, const std::vector<ValueId>& inputs,
                               "of the batch, such as class weights, a member of the graph"));
   }
   if (cut.num_samples == 0) return cut;
-  const auto consider = [&](ValueId id) {
-    std::vector<Range> shards = shards_of(graph.value(id), cut.num_samples);
-    if (shards.size() > cut.runs.size()) cut.runs = std::move(shards);
-  };
+  cut.runs = {{0, cut.num_samples}};
+  const auto consider = [&](ValueId id) { refine_cut(graph.value(id), 0, cut); };
   for (const ValueId input : inputs)
     consider(input);
   for (const graph::Node& node : graph.nodes) {
@@ -65,8 +63,12 @@ BatchCut cut_batch(const Graph& graph, const std::vector<ValueId>& inputs,
         std::find(inputs.begin(), inputs.end(), node.inputs[0]) != inputs.end();
     if (moves_input) consider(node.outputs[0]);
   }
-  if (cut.runs.empty()) cut.runs = {{0, cut.num_samples}};
   return cut;
+}
+
+void refine_cut(const Value& value, int64_t dim, BatchCut& cut) {
+  std::vector<Range> shards = shards_of(value, dim, cut.num_samples);
+  if (shards.size() > cut.runs.size()) cut.runs = std::move(shards);
 }
 
 }  // namespace flow::pipeline

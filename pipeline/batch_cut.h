@@ -17,4 +17,8 @@ using graph::Piece;
 BatchCut cut_batch(const graph::Graph& graph, const std::vector<graph::ValueId>& inputs,
                    int64_t num_micro_batches);
 
+// Cuts the batch at the shards of `value`, whose dim `dim` holds the samples, if there are more of
+// them than runs.
+void refine_cut(const graph::Value& value, int64_t dim, BatchCut& cut);
+
 }  // namespace flow::pipeline

@@ -48,6 +48,7 @@ class Planner {
   MicroBatchCut cut() {
     while (!classify_all()) {
     }
+    if (cut_.batch.runs.size() == 1) fit_whole_values();
     repeat_transient();
     if (cut_.num_micro_batches > 1) {
       check_results();
@@ -338,6 +339,25 @@ class Planner {
   }
 
   // A step cannot return a value of which each micro-batch has its own.
+  // Inputs that ranks hold whole may be cut anywhere, but not what else exists whole and is split
+  // over ranks: values that micro-batches take parts of, such as constants with a row for each
+  // sample and what is computed before the first micro-batch, and outputs, which are put together
+  // from the samples that a micro-batch has on a rank.
+  void fit_whole_values() {
+    const auto fit = [&](ValueId id, const Sbp& sbp) {
+      if (sbp.is_split()) refine_cut(graph_.value(id), sbp.dim(), cut_.batch);
+    };
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      for (size_t k = 0; k < cut_.input_sbp[i].size(); ++k) {
+        const ValueId id = graph_.nodes[i].inputs[k];
+        if (id == kNoValue || (sbp_of(id).is_split() && !is_whole_[id])) continue;
+        fit(id, cut_.input_sbp[i][k]);
+      }
+    }
+    for (const ValueId id : graph_.outputs)
+      fit(id, sbp_of(id));
+  }
+
   void check_results() const {
     const auto check = [&](ValueId id) {
       if (!cut_.is_per_micro_batch_of(id)) return;

@@ -15,7 +15,8 @@ namespace flow::graph {
 struct BatchCut {
   int64_t num_samples = 0;  // 0: no input has samples
   int64_t num_micro_batches = 1;
-  std::vector<Range> runs;  // the shards of the input that is sharded finest
+  // The shards of the value that is sharded finest of those that exist whole.
+  std::vector<Range> runs;
 
   // The micro-batch's ranges of samples, one for each run.
   std::vector<Range> samples_of(int64_t micro_batch) const;

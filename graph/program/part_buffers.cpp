@@ -59,9 +59,10 @@ std::vector<Piece> PartBuffers::pieces(ValueId id, const Sbp& sbp, int64_t micro
   std::vector<Piece> found = pieces_of(cut_.batch, whole, part, sbp.dim(), micro_batch);
   if (found.empty() && part.local_shape[sbp.dim()] > 0) {
     throw Unsupported(str("[micro-batch] a batch of ", whole,
-                          " cannot be divided into micro-batches without moving data, because "
-                          "other inputs have other samples on this rank; give all inputs one "
-                          "layout"));
+                          " cannot be divided into micro-batches without moving data, because the "
+                          "value that is sharded finest (an input, an output, or computed before "
+                          "the first micro-batch) has other samples on this rank; give all of them "
+                          "that are split one layout"));
   }
   return found;
 }

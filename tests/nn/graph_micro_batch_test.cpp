@@ -201,6 +201,41 @@ TEST(MicroBatches, LenetOnSeveralRanksGivesWhatTheWholeBatchGives) {
   expect_parts_equal_whole(kLenet, {3}, {{"dp2", kPair, kS0, {{"*", kB}}}});
 }
 
+// The first rank has all samples, others work on them and return them.
+TEST(MicroBatches, ValuesOfWholeInputsMayBeSplitOverOtherRanks) {
+  struct Spread : nn::Graph<Spread> {
+    explicit Spread(int64_t parts) { config().set_micro_batches(parts); }
+
+    std::vector<Tensor> build(const Tensor& x) {
+      const Placement others("cpu", {1, 2});
+      const Tensor y = (x * 2).to_global({.placement = others, .sbp = kS0});
+      const Tensor rows = arange(0, x.size(0), {.dtype = float32, .placement = others, .sbp = kS0});
+      // Cross entropy counts targets before the first micro-batch.
+      const Tensor targets = x.to_global({.placement = others}).select(1, 0).to(int64) % 2;
+      return {y, y.transpose(0, 1), x + 1, (y + rows.unsqueeze(1)).sum(),
+              cross_entropy(y, targets.to_global({.sbp = kS0}))};
+    }
+  };
+
+  run_ranks(3, [] {
+    for (const int64_t parts : {2, 3}) {
+      for (const int64_t rows : {4, 7}) {
+        const Tensor x = arange(0, rows * 2, {.dtype = float32, .placement = Placement("cpu", {0})})
+                             .view({rows, 2});
+        const std::vector<Tensor> results = Spread(parts)(x);
+        EXPECT_EQ(results[0].sbp(), kS0);
+        EXPECT_EQ(results[0].to_vector<float>(), (x * 2).to_vector<float>());
+        EXPECT_EQ(results[1].to_vector<float>(), (x * 2).transpose(0, 1).to_vector<float>());
+        EXPECT_EQ(results[2].to_vector<float>(), (x + 1).to_vector<float>());
+        // Of twice the numbers from 0 to 2 rows - 1, and twice those from 0 to rows - 1.
+        EXPECT_EQ(results[3].item(), 2 * rows * (2 * rows - 1) + rows * (rows - 1));
+        // The first number of a row is even, and the second one, doubled, 2 larger.
+        EXPECT_NEAR(results[4].item(), std::log(1 + std::exp(2)), 1e-5);
+      }
+    }
+  });
+}
+
 TEST(MicroBatches, NameTheOpAndTheLineThatMixSamples) {
   struct Mixed : nn::Graph<Mixed> {
     Mixed() { config().set_micro_batches(2); }

@@ -261,7 +261,7 @@ bool DeviceMessages::receive_by_nccl(int64_t member, int64_t number, const NcclO
           can_connect(offer, nccl_offer(*context_)) ? invite() : std::nullopt;
       other.is_refused = !invitation;
       if (!invitation) return false;
-      other.in = make_nccl_link(*context_, *invitation, false);
+      other.in = make_nccl_link(*context_, rank_of(member), *invitation, false);
       tell(member, ControlHead::Kind::kLink, 0, 0, bytes_of(*invitation));
       return true;
     });
@@ -328,7 +328,8 @@ void DeviceMessages::handle(int64_t member, const ControlMessage& message) {
   const auto number = static_cast<int64_t>(message.head.step);
   guarded([&] {
     if (message.head.kind == ControlHead::Kind::kLink) {
-      other.out = make_nccl_link(*context_, body_of<NcclInvitation>(message), true);
+      other.out =
+          make_nccl_link(*context_, rank_of(member), body_of<NcclInvitation>(message), true);
     } else if (message.head.kind == ControlHead::Kind::kSent) {
       end_receive(member, number, message);
     } else {

@@ -2,18 +2,22 @@
 
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <nccl.h>
 
 #include "boxing/comm/device_point.h"
+#include "boxing/comm/fail_world.h"
 #include "boxing/comm/failure.h"
 #include "boxing/comm/failure_stops.h"
 #include "boxing/comm/gathered.h"
+#include "boxing/comm/polls.h"
 #include "core/context.h"
 #include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
@@ -110,12 +114,22 @@ class KeepDevice {
   const int index_;
 };
 
-// A communicator that never blocks. If the world fails, it is aborted. Used by one thread at a
-// time.
+// The failure of a rank in whose queued work NCCL has failed.
+using DescribeFailure = std::function<Failure(const std::string& reason)>;
+
+// A communicator that never blocks. If the world fails, it is aborted. NCCL may also fail after a
+// call was queued, such as a network does, and only tells who asks: the world fails then, because
+// the device, and who waits for it, would wait for ever. Used by one thread at a time.
 class Connection {
  public:
-  Connection(const cuda::RankDevice& device, int64_t size, int64_t position, const ncclUniqueId& id)
-      : device_(device), stop_([this] { give_up(); }) {
+  // `describe` is called on another thread, but not during begin().
+  Connection(RankContext& rank, const cuda::RankDevice& device, int64_t size, int64_t position,
+             const ncclUniqueId& id, DescribeFailure describe)
+      : device_(device),
+        describe_(std::move(describe)),
+        fail_(world_failer(rank)),
+        stop_([this] { give_up(); }),
+        poll_([this] { return ask_for_failure(); }) {
     device_.make_current();
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
@@ -182,7 +196,7 @@ class Connection {
 
   std::string reason() const { return library().error_string(result_); }
 
-  // Makes the calls of body(communicator) as one group.
+  // Makes the calls of body(communicator) as one group, and notes what describe() needs to know.
   template <class Body>
   void begin(const Body& body) {
     const std::lock_guard lock(mutex_);
@@ -209,17 +223,40 @@ class Connection {
   }
 
  private:
+  // Whether NCCL has failed in work that is queued. That a member is lost is no failure: it may
+  // have ended after the work, and else the world learns of it and why.
+  Poll::Answer ask_for_failure() {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock() || comm_ == nullptr || result_ != ncclSuccess) return {};
+    ncclResult_t state = ncclSuccess;
+    const ncclResult_t asked = library().get_async_error(comm_, &state);
+    if (asked != ncclSuccess) state = asked;
+    if (state == ncclSuccess || state == ncclInProgress || state == ncclRemoteError) return {};
+    result_ = state;
+    return [fail = fail_, failure = describe_(reason())] { fail(failure); };
+  }
+
   const cuda::RankDevice& device_;
+  const DescribeFailure describe_;
+  const std::function<void(const Failure&)> fail_;
   std::mutex mutex_;
   ncclComm_t comm_ = nullptr;          // null: aborted, or not made; guarded by mutex_
   ncclResult_t result_ = ncclSuccess;  // of the last call; guarded by mutex_
-  FailureStop stop_;                   // the last member: it ends first
+  FailureStop stop_;                   // the last members: they end first
+  Poll poll_;
 };
+
+std::string advice_after(const std::string& reason) {
+  return reason + "; NCCL_DEBUG=WARN prints more";
+}
 
 class Group final : public NcclGroup {
  public:
-  Group(cuda::RankDevice& device, Communicator& group, const ncclUniqueId& id)
-      : device_(device), group_(group), connection_(device, group.size(), group.position(), id) {}
+  Group(RankContext& rank, Communicator& group, const ncclUniqueId& id)
+      : device_(cuda::rank_device(rank)),
+        group_(group),
+        connection_(rank, device_, group.size(), group.position(), id,
+                    [this](const std::string& reason) { return queued_failure(reason); }) {}
 
   // Ends after the work that uses the communicator; a failure meanwhile still aborts it.
   ~Group() override {
@@ -265,7 +302,10 @@ class Group final : public NcclGroup {
   void run(const Fingerprint& what, const Body& body) {
     device_.make_current();
     const cudaStream_t stream = device_.stream();  // may throw, which would leave the group open
-    connection_.begin([&](ncclComm_t comm) { body(comm, stream); });
+    connection_.begin([&](ncclComm_t comm) {
+      last_ = what;
+      body(comm, stream);
+    });
     const auto end = std::chrono::steady_clock::now() + time_limit();
     bool is_late = false;
     while (!is_late && connection_.is_in_progress()) {
@@ -276,23 +316,36 @@ class Group final : public NcclGroup {
     // Throws what the world fails with. NCCL may notice before this rank that another one does; a
     // member that has met the others but did not make its call is missing here too.
     if (is_late || connection_.is_aborted() || connection_.has_lost_member()) group_.barrier(what);
-    throw DistributedError(
-        str("[", what.op, "] NCCL failed: ", connection_.reason(), "; NCCL_DEBUG=WARN prints more"),
-        what.site);
+    throw DistributedError(str("[", what.op, "] NCCL failed: ", advice_after(connection_.reason())),
+                           what.site);
+  }
+
+  Failure queued_failure(const std::string& reason) const {
+    const int64_t own = group_.ranks()[static_cast<size_t>(group_.position())];
+    return {.rank = own,
+            .message = str("[nccl] NCCL failed on rank ", own, " in queued work of ",
+                           list_ranks(group_.ranks()), ", in ", last_,
+                           " or a call before it: ", advice_after(reason)),
+            .op = std::string(last_.op).empty() ? last_.collective : last_.op,
+            .site = site_text(last_)};
   }
 
   cuda::RankDevice& device_;
   Communicator& group_;
+  Fingerprint last_;  // the last call; written during begin()
   Connection connection_;
 };
 
 class Link final : public NcclLink {
  public:
-  Link(cuda::RankDevice& device, const ncclUniqueId& id, bool is_sender)
-      : device_(device),
+  Link(RankContext& rank, int64_t peer, const ncclUniqueId& id, bool is_sender)
+      : device_(cuda::rank_device(rank)),
+        own_(rank.rank()),
+        peer_(peer),
         is_sender_(is_sender),
-        stream_(device),
-        connection_(device, 2, is_sender ? 0 : 1, id) {}
+        stream_(device_),
+        connection_(rank, device_, 2, is_sender ? 0 : 1, id,
+                    [this](const std::string& reason) { return queued_failure(reason); }) {}
 
   // Ends after the work that uses the communicator; a failure meanwhile still aborts it.
   ~Link() override {
@@ -309,18 +362,17 @@ class Link final : public NcclLink {
     if (is_open()) return false;
     if (connection_.is_connected()) return was_connected_ = true;
     if (is_refused() && !is_sender_) return false;
-    throw DistributedError(
-        str("NCCL failed: ", connection_.reason(), "; NCCL_DEBUG=WARN prints more"));
+    throw DistributedError(str("NCCL failed: ", advice_after(connection_.reason())));
   }
 
   void send(const std::byte* data, int64_t bytes, const DevicePoint& ready) override {
-    begin(ready, [&](ncclComm_t comm) {
+    begin(ready, bytes, [&](ncclComm_t comm) {
       return library().send(data, static_cast<size_t>(bytes), ncclUint8, 1, comm, stream_.raw);
     });
   }
 
   void receive(std::byte* target, int64_t bytes, const DevicePoint& ready) override {
-    begin(ready, [&](ncclComm_t comm) {
+    begin(ready, bytes, [&](ncclComm_t comm) {
       return library().recv(target, static_cast<size_t>(bytes), ncclUint8, 0, comm, stream_.raw);
     });
   }
@@ -352,15 +404,30 @@ class Link final : public NcclLink {
   };
 
   template <class Call>
-  void begin(const DevicePoint& ready, const Call& call) {
+  void begin(const DevicePoint& ready, int64_t bytes, const Call& call) {
     device_.make_current();
     FLOW_CUDA_CALL(cudaStreamWaitEvent(stream_.raw, ready.event, 0));
-    connection_.begin([&](ncclComm_t comm) { connection_.take(call(comm)); });
+    connection_.begin([&](ncclComm_t comm) {
+      last_bytes_ = bytes;
+      connection_.take(call(comm));
+    });
+  }
+
+  Failure queued_failure(const std::string& reason) const {
+    return {.rank = own_,
+            .message = str("[nccl] NCCL failed on rank ", own_, " in a queued message from rank ",
+                           is_sender_ ? own_ : peer_, " to rank ", is_sender_ ? peer_ : own_,
+                           ", in the one of ", last_bytes_,
+                           " bytes or one before it: ", advice_after(reason)),
+            .op = is_sender_ ? "send" : "recv"};
   }
 
   cuda::RankDevice& device_;
+  const int64_t own_;
+  const int64_t peer_;
   const bool is_sender_;
-  Stream stream_;  // ends after the connection
+  int64_t last_bytes_ = 0;  // of the last message; written during begin()
+  Stream stream_;           // ends after the connection
   Connection connection_;
   bool was_connected_ = false;
 };
@@ -396,17 +463,16 @@ std::optional<NcclInvitation> invite() {
   return invitation;
 }
 
-std::unique_ptr<NcclLink> make_nccl_link(RankContext& rank, const NcclInvitation& invitation,
-                                         bool is_sender) {
+std::unique_ptr<NcclLink> make_nccl_link(RankContext& rank, int64_t peer,
+                                         const NcclInvitation& invitation, bool is_sender) {
   ncclUniqueId id{};
   std::memcpy(id.internal, invitation.id, sizeof(id.internal));
-  return std::make_unique<Link>(cuda::rank_device(rank), id, is_sender);
+  return std::make_unique<Link>(rank, peer, id, is_sender);
 }
 
 std::unique_ptr<NcclGroup> make_nccl_group(RankContext& rank, Communicator& group,
                                            const Fingerprint& what) {
   if (group.size() < 2) return nullptr;
-  cuda::RankDevice& device = cuda::rank_device(rank);
   if (!can_connect_all(gathered(group, nccl_offer(rank), what))) return nullptr;
 
   struct Invitation {
@@ -419,7 +485,7 @@ std::unique_ptr<NcclGroup> make_nccl_group(RankContext& rank, Communicator& grou
     invitation.is_valid = library().get_unique_id(&invitation.id) == ncclSuccess;
   group.broadcast(&invitation, static_cast<int64_t>(sizeof(invitation)), 0, what);
   if (!invitation.is_valid) return nullptr;
-  auto made = std::make_unique<Group>(device, group, invitation.id);
+  auto made = std::make_unique<Group>(rank, group, invitation.id);
   Connection& connection = made->connection();
   // Nobody waits for a member whom NCCL has refused.
   if (can_all(group, connection.has_begun(), what) && can_all(group, connection.connect(), what))

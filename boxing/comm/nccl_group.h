@@ -19,8 +19,9 @@ namespace flow::boxing {
 
 // The members of a group as NCCL's communicator, which never blocks: a call returns when its work
 // is queued on the stream on which the calling thread queues. If the world fails, the communicator
-// is aborted, and calls throw the DistributedError of `group`. Used by one thread at a time. Every
-// member must make the same calls; the caller compares fingerprints before.
+// is aborted, and calls throw the DistributedError of `group`. If NCCL fails in work that is
+// queued, the world fails. Used by one thread at a time. Every member must make the same calls; the
+// caller compares fingerprints before.
 class NcclGroup {
  public:
   virtual ~NcclGroup() = default;
@@ -91,8 +92,8 @@ class NcclLink {
   NcclLink() = default;
 };
 
-// Begins to connect; the other side does the same with the same invitation.
-std::unique_ptr<NcclLink> make_nccl_link(RankContext& rank, const NcclInvitation& invitation,
-                                         bool is_sender);
+// Begins to connect with rank `peer`, which does the same with the same invitation.
+std::unique_ptr<NcclLink> make_nccl_link(RankContext& rank, int64_t peer,
+                                         const NcclInvitation& invitation, bool is_sender);
 
 }  // namespace flow::boxing

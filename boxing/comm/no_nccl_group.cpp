@@ -21,7 +21,7 @@ std::optional<NcclInvitation> invite() {
   return {};
 }
 
-std::unique_ptr<NcclLink> make_nccl_link(RankContext& /*rank*/,
+std::unique_ptr<NcclLink> make_nccl_link(RankContext& /*rank*/, int64_t /*peer*/,
                                          const NcclInvitation& /*invitation*/, bool /*is_sender*/) {
   throw InternalError("[nccl] a connection in a build without NCCL");
 }

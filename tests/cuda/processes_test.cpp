@@ -1,5 +1,6 @@
 // Ranks that are processes, with a device each or one for all: jobs of rank_devices.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -187,6 +188,22 @@ TEST(CudaProcesses, EndWhenNcclFailsInAMessage) {
   EXPECT_NE(job.output.find("NCCL failed: system error"), std::string::npos) << job.output;
   EXPECT_LT(job.seconds, 60);
   expect_nothing_remains(job);
+}
+
+// The device of rank 0 would wait forever, and the host for the device.
+TEST(CudaProcesses, EndWhenNcclFailsInQueuedWork) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"failure_of_queued_work", "in queued work of ranks 0, 1, in comm::all_gather of float32"},
+      {"failure_of_queued_message", "in a queued message from rank 0 to rank 1"}};
+  for (const auto& [name, call] : cases) {
+    const JobResult job = run_ranks_of(name, {"CUDA_EMULATOR_MISSING="});
+
+    EXPECT_NE(job.exit_code, 0) << job.output;
+    for (const std::string& text : {"NCCL failed on rank 0 " + call, std::string("system error")})
+      EXPECT_NE(job.output.find(text), std::string::npos) << job.output;
+    EXPECT_LT(job.seconds, 15);
+    expect_nothing_remains(job);
+  }
 }
 
 // Rank 0 would wait forever for the data of rank 1.

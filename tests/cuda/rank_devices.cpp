@@ -489,6 +489,28 @@ bool run_failure() {
   return report({});
 }
 
+// NCCL fails on rank 0 after the call has returned, so the device of rank 0 would wait forever.
+bool run_failure_of_queued_work() {
+  const Tensor x = flow::ones({3}, {.device = "cuda"});
+  static_cast<void>(comm::all_gather(x));
+  comm::barrier();
+  cuda_emulator::fail_queued_nccl_of(0);
+  const Tensor all = comm::all_gather(x);
+  flow::cuda::synchronize();
+  comm::barrier();
+  return report({});
+}
+
+bool run_failure_of_queued_message() {
+  exchange_once();
+  cuda_emulator::fail_queued_nccl_of(0);
+  if (me() == 0) comm::send(filled(kLarge, 1), 1);
+  if (me() == 1) comm::recv(filled(kLarge, 1), 0);
+  flow::cuda::synchronize();
+  comm::barrier();
+  return report({});
+}
+
 // A thread that has used no device yet, as the one that attends to messages while the rank
 // computes.
 bool ask_on_another_thread() {
@@ -524,6 +546,8 @@ int main(int argc, char** argv) {
       {"lost_message", run_lost_message},
       {"message_failure", run_message_failure},
       {"asked_on_another_thread", ask_on_another_thread},
+      {"failure_of_queued_work", run_failure_of_queued_work},
+      {"failure_of_queued_message", run_failure_of_queued_message},
       {"failure", run_failure}};
   const auto found = argc == 2 ? cases.find(argv[1]) : cases.end();
   if (found == cases.end()) return 64;

@@ -50,6 +50,7 @@ struct State {
   std::atomic<int64_t> objects = 0;
   std::atomic<bool> refuses_epilogues = false;
   std::atomic<int> failing_rank = -1;
+  std::atomic<int> failing_queued_rank = -1;
 
   State() {
     const char* const text = std::getenv("CUDA_EMULATOR_REFUSED_ALGORITHMS");
@@ -86,6 +87,14 @@ void fail_nccl_of(int rank) {
 
 int failing_nccl_rank() {
   return state().failing_rank;
+}
+
+void fail_queued_nccl_of(int rank) {
+  state().failing_queued_rank = rank;
+}
+
+int failing_queued_nccl_rank() {
+  return state().failing_queued_rank;
 }
 
 LibraryCalls library_calls() {

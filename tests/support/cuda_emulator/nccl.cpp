@@ -5,6 +5,7 @@
 #include "nccl.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +25,7 @@
 #include "core/float16.h"
 #include "cuda_runtime.h"
 #include "emulated_library.h"
+#include "emulated_stream.h"
 #include "process_mail.h"
 
 using cuda_emulator::ProcessMail;
@@ -127,6 +129,9 @@ struct EmulatedNccl : cuda_emulator::LibraryObject {
   std::map<std::string, int64_t> pieces;  // how many were sent or received, by the pair of ranks
   std::vector<Operation> pending;
   ncclResult_t state = ncclSuccess;
+  bool has_failed = false;  // in work that is queued
+  // What the device waits for after that.
+  std::shared_ptr<std::atomic<bool>> is_over = std::make_shared<std::atomic<bool>>(false);
 };
 
 namespace {
@@ -393,6 +398,14 @@ ncclResult_t advance(EmulatedNccl& comm, Operation& operation) {
   return ncclInternalError;
 }
 
+// The device waits after the last operation until the communicator is aborted.
+void fail_queued_work(EmulatedNccl& comm) {
+  comm.has_failed = true;
+  const std::lock_guard lock(cuda_emulator::device_mutex());
+  cuda_emulator::queue(comm.pending.back().stream,
+                       {[] {}, 0, [is_over = comm.is_over] { return is_over->load(); }});
+}
+
 ncclResult_t add(ncclComm_t comm, Operation operation) {
   const size_t bytes = operation.count * size_of(operation.type);
   if (group_depth == 0) return wrong("a call outside a group");
@@ -471,13 +484,18 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
     *state = ncclRemoteError;
   } else if (!comm->is_connected) {
     *state = connect(*comm);
+  } else if (comm->has_failed) {
+    *state = ncclSystemError;
   } else {
     for (Operation& operation : comm->pending) {
       const ncclResult_t result = operation.is_done ? ncclSuccess : advance(*comm, operation);
       if (result != ncclSuccess) *state = result;
       if (result != ncclSuccess && result != ncclInProgress) break;
     }
-    if (*state == ncclSuccess) comm->pending.clear();
+    if (*state == ncclSuccess && !comm->pending.empty()) {
+      if (comm->rank == cuda_emulator::failing_queued_nccl_rank()) fail_queued_work(*comm);
+      comm->pending.clear();
+    }
   }
   comm->state = *state;
   return ncclSuccess;
@@ -494,6 +512,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const std::lock_guard lock(nccl_mutex());
   comm->clique->is_aborted = true;
+  *comm->is_over = true;
   cudaSetDevice(comm->device);
   delete comm;
   return ncclSuccess;

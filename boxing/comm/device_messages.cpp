@@ -189,6 +189,11 @@ bool DeviceMessages::advance_sends(int64_t member) {
     it = is_over ? other.announced.erase(it) : std::next(it);
     has_moved |= is_over;
   }
+  if (other.cleared.empty() && other.out != nullptr && other.out->is_refused()) {
+    tell(member, ControlHead::Kind::kLink, 0, 0);
+    other.out.reset();
+    has_moved = true;
+  }
   while (!other.cleared.empty() && other.out != nullptr && other.out->is_idle()) {
     DeviceSend& send = *other.cleared.front();
     has_moved = true;
@@ -286,6 +291,18 @@ void DeviceMessages::forget(int64_t member, const DeviceReceive& receive) {
   std::erase_if(other.matched, [&](const Incoming& one) { return one.second == &receive; });
 }
 
+// NCCL has refused the connection on the sender's side, and the receiver's may wait for it.
+void DeviceMessages::end_link(int64_t member) {
+  Peer& other = peer(member);
+  if (other.in == nullptr) return;
+  if (other.is_receiving || other.in->is_idle()) {
+    throw DistributedError(str("NCCL failed: rank ", rank_of(member),
+                               " has refused a connection that this rank has; NCCL_DEBUG=WARN "
+                               "prints more"));
+  }
+  give_up_link(member);
+}
+
 void DeviceMessages::give_up_link(int64_t member) {
   log_info(str("[nccl] NCCL could not connect rank ", world_.identity().rank, " with rank ",
                rank_of(member), "; messages between the two go through host memory"));
@@ -327,7 +344,9 @@ void DeviceMessages::handle(int64_t member, const ControlMessage& message) {
   Peer& other = peer(member);
   const auto number = static_cast<int64_t>(message.head.step);
   guarded([&] {
-    if (message.head.kind == ControlHead::Kind::kLink) {
+    if (message.head.kind == ControlHead::Kind::kLink && message.body().empty()) {
+      end_link(member);
+    } else if (message.head.kind == ControlHead::Kind::kLink) {
       other.out =
           make_nccl_link(*context_, rank_of(member), body_of<NcclInvitation>(message), true);
     } else if (message.head.kind == ControlHead::Kind::kSent) {
@@ -340,8 +359,6 @@ void DeviceMessages::handle(int64_t member, const ControlMessage& message) {
       } else if (message.head.bytes == kByIpc) {
         send_by_ipc(member, *Outgoing(found->second), message);
       } else {
-        // The receiver has found by now that NCCL refuses the connection, if it does.
-        if (other.out != nullptr && other.out->is_refused()) other.out.reset();
         begin_through_host(*found->second);
       }
     }

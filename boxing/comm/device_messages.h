@@ -59,8 +59,9 @@ struct DeviceReceive {
 // So the messages of a direction have one order on both sides, whatever their tags are. A side
 // waits until both have queued: later work, of any rank, depends only on work that is queued on all
 // ranks that take part in it, and devices cannot wait for each other in a circle. The first message
-// of a direction connects the two (kLink). All this happens while any thread of the process is in a
-// function of the world, so a rank need not be in wait() for it.
+// of a direction connects the two (kLink); if NCCL refuses on the sender's side, the sender answers
+// so, and the messages go through host memory. All this happens while any thread of the process is
+// in a function of the world, so a rank need not be in wait() for it.
 //
 // Between ranks that share a device it goes by IPC, with the same messages of the protocol:
 //   the receiver shows its memory, and an event after which it may be written (kClear);
@@ -147,6 +148,8 @@ class DeviceMessages {
   IpcMessages& ipc();
   bool advance_sends(int64_t member);
   bool advance_receives(int64_t member);
+  // The sender tells that NCCL has refused the connection on its side.
+  void end_link(int64_t member);
   // Receives through host memory what waits for a connection that NCCL has refused.
   void give_up_link(int64_t member);
   void fail(const std::string& reason);

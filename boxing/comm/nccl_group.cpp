@@ -1,5 +1,6 @@
 #include "boxing/comm/nccl_group.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -153,20 +154,6 @@ class Connection {
 
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-
-  // False: NCCL refused at once.
-  bool has_begun() {
-    const std::lock_guard lock(mutex_);
-    return comm_ != nullptr && (result_ == ncclSuccess || result_ == ncclInProgress);
-  }
-
-  // Waits until the members are connected. False: they cannot be.
-  bool connect() {
-    const auto end = std::chrono::steady_clock::now() + time_limit();
-    while (is_in_progress() && std::chrono::steady_clock::now() < end)
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    return is_connected();
-  }
 
   // Whether it can be used: neither a call is in progress, nor has one failed.
   bool is_connected() {
@@ -441,6 +428,26 @@ bool can_connect_all(const std::vector<NcclOffer>& offers) {
   return true;
 }
 
+// Collective: waits until the members are connected. False: they cannot be. Nobody waits for a
+// member whom NCCL has refused.
+bool connect_all(Connection& connection, Communicator& group, const Fingerprint& what) {
+  const auto end = std::chrono::steady_clock::now() + time_limit();
+  enum class State : char { kWaits, kConnected, kRefused };
+  for (;;) {
+    const bool waits = connection.is_in_progress() && std::chrono::steady_clock::now() < end;
+    const State own = waits                       ? State::kWaits
+                      : connection.is_connected() ? State::kConnected
+                                                  : State::kRefused;
+    const std::vector<State> all = gathered(group, own, what);
+    const auto has = [&](State state) {
+      return std::find(all.begin(), all.end(), state) != all.end();
+    };
+    if (has(State::kRefused)) return false;
+    if (!has(State::kWaits)) return true;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
 }  // namespace
 
 NcclOffer nccl_offer(RankContext& rank) {
@@ -487,9 +494,7 @@ std::unique_ptr<NcclGroup> make_nccl_group(RankContext& rank, Communicator& grou
   if (!invitation.is_valid) return nullptr;
   auto made = std::make_unique<Group>(rank, group, invitation.id);
   Connection& connection = made->connection();
-  // Nobody waits for a member whom NCCL has refused.
-  if (can_all(group, connection.has_begun(), what) && can_all(group, connection.connect(), what))
-    return made;
+  if (connect_all(connection, group, what)) return made;
   log_info(str("[nccl] NCCL could not connect ranks of a group (", connection.reason(),
                "); their data goes through host memory"));
   connection.give_up();  // the end of a connected member could wait for those that are not

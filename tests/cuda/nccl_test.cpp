@@ -156,6 +156,25 @@ TEST_F(CudaNccl, IsAbortedWhenARankFails) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
+// The device of rank 0 would wait forever, and the host for the device.
+TEST_F(CudaNccl, IsAbortedWhenItFailsInQueuedWork) {
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THROW(run_ranks(2,
+                         [] {
+                           const Tensor x = ones({3}, {.device = "cuda"});
+                           static_cast<void>(comm::all_gather(x));
+                           comm::barrier();
+                           cuda_emulator::fail_queued_nccl_of(0);
+                           comm::barrier();
+                           const Tensor all = comm::all_gather(x);
+                           cuda::synchronize();
+                           comm::barrier();
+                         }),
+               DistributedError);
+  cuda_emulator::fail_queued_nccl_of(-1);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+}
+
 // Ranks 0 and 2 have device 0, so the three of them cannot use it; ranks 1 and 2 can.
 TEST_F(CudaNccl, ConnectsOnlyRanksWithDistinctDevices) {
   run_ranks(3, [] {

@@ -90,6 +90,17 @@ TEST(CudaProcesses, SendMessagesThroughHostMemoryWhereNcclCannotConnect) {
   }
 }
 
+// The other side would wait for it.
+TEST(CudaProcesses, UseHostMemoryWhereNcclRefusesOneSide) {
+  for (const std::string name :
+       {"messages_without_senders", "messages_without_receivers", "collectives_without_a_member"}) {
+    SCOPED_TRACE(name);
+    const JobResult job = run_ranks_of(name, {"CUDA_EMULATOR_MISSING="});
+    expect_lines(job, "same, without NCCL");
+    EXPECT_LT(job.seconds, 60);
+  }
+}
+
 TEST(CudaProcesses, OfOneDeviceSendMessagesByPointers) {
   for (const std::string name : {"messages_one_device", "messages_by_pointers"}) {
     SCOPED_TRACE(name);

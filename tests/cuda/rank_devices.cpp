@@ -469,6 +469,22 @@ bool run_lost_message_on_one_device() {
   return run_lost_message();
 }
 
+// NCCL cannot connect one side of each direction between the ranks.
+bool run_messages_without_senders() {
+  cuda_emulator::refuse_nccl_of(0);
+  return run_messages();
+}
+
+bool run_messages_without_receivers() {
+  cuda_emulator::refuse_nccl_of(1);
+  return run_messages();
+}
+
+bool run_collectives_without_a_member() {
+  cuda_emulator::refuse_nccl_of(1);
+  return run_collectives();
+}
+
 // NCCL fails on rank 0, which sends.
 bool run_message_failure() {
   comm::barrier();
@@ -546,6 +562,9 @@ int main(int argc, char** argv) {
       {"lost_message", run_lost_message},
       {"message_failure", run_message_failure},
       {"asked_on_another_thread", ask_on_another_thread},
+      {"messages_without_senders", run_messages_without_senders},
+      {"messages_without_receivers", run_messages_without_receivers},
+      {"collectives_without_a_member", run_collectives_without_a_member},
       {"failure_of_queued_work", run_failure_of_queued_work},
       {"failure_of_queued_message", run_failure_of_queued_message},
       {"failure", run_failure}};

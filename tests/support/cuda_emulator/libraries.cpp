@@ -50,6 +50,7 @@ struct State {
   std::atomic<int64_t> objects = 0;
   std::atomic<bool> refuses_epilogues = false;
   std::atomic<int> failing_rank = -1;
+  std::atomic<int> refused_rank = -1;
   std::atomic<int> failing_queued_rank = -1;
 
   State() {
@@ -87,6 +88,14 @@ void fail_nccl_of(int rank) {
 
 int failing_nccl_rank() {
   return state().failing_rank;
+}
+
+void refuse_nccl_of(int rank) {
+  state().refused_rank = rank;
+}
+
+int refused_nccl_rank() {
+  return state().refused_rank;
 }
 
 void fail_queued_nccl_of(int rank) {

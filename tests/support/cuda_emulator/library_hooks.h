@@ -22,6 +22,11 @@ bool refuses_epilogues();
 void fail_nccl_of(int rank);
 int failing_nccl_rank();
 
+// NCCL refuses to connect this rank of a communicator, and the others wait for it. Default: -1, no
+// rank.
+void refuse_nccl_of(int rank);
+int refused_nccl_rank();
+
 // NCCL fails in work of this rank of a communicator after it has told that the work is queued: the
 // device waits until the communicator is aborted. Default: -1, no rank's.
 void fail_queued_nccl_of(int rank);

@@ -125,6 +125,7 @@ struct EmulatedNccl : cuda_emulator::LibraryObject {
   ProcessMail mail;
   std::vector<Presence> present;  // of the first ranks
   bool is_connected = false;
+  bool is_refused = false;
   bool is_of_processes = false;           // the ranks are in several processes
   std::map<std::string, int64_t> pieces;  // how many were sent or received, by the pair of ranks
   std::vector<Operation> pending;
@@ -221,6 +222,7 @@ bool refuses_connections() {
 
 // Learns of the other ranks; of two with one device, too.
 ncclResult_t connect(EmulatedNccl& comm) {
+  if (comm.is_refused) return ncclSystemError;
   std::set<int> devices;
   std::set<pid_t> processes;
   while (static_cast<int>(comm.present.size()) < comm.clique->size) {
@@ -465,7 +467,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int num_ranks, ncclUniqueI
   ProcessMail::Bytes shown(sizeof(own));
   std::memcpy(shown.data(), &own, sizeof(own));
   auto made = std::make_unique<EmulatedNccl>(name);
-  for (int reader = 0; reader < num_ranks; ++reader) {
+  made->is_refused = rank == cuda_emulator::refused_nccl_rank();
+  for (int reader = 0; reader < (made->is_refused ? 0 : num_ranks); ++reader) {
     if (!made->mail.put(name_of_presence(rank, reader), shown)) return ncclSystemError;
   }
   made->clique = clique;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "boxing/comm/device_copy.h"
+#include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
 
 namespace flow::boxing {
@@ -21,7 +22,10 @@ struct DevicePoint {
   }
 
   // CUDA frees the event after it is reached.
-  ~DevicePoint() { cuda::warn_if_failed(cudaEventDestroy(event), "cudaEventDestroy"); }
+  ~DevicePoint() {
+    const cuda::OnDevice scope(device);
+    cuda::warn_if_failed(cudaEventDestroy(event), "cudaEventDestroy");
+  }
 
   DevicePoint(const DevicePoint&) = delete;
   DevicePoint& operator=(const DevicePoint&) = delete;

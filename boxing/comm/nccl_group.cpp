@@ -377,14 +377,18 @@ class Link final : public NcclLink {
   }
 
   struct Stream {
+    const int index;
     cudaStream_t raw = nullptr;
 
-    explicit Stream(const cuda::RankDevice& device) {
+    explicit Stream(const cuda::RankDevice& device) : index(device.index()) {
       device.make_current();
       FLOW_CUDA_CALL(cudaStreamCreateWithFlags(&raw, cudaStreamNonBlocking));
     }
 
-    ~Stream() { cuda::warn_if_failed(cudaStreamDestroy(raw), "cudaStreamDestroy"); }
+    ~Stream() {
+      const cuda::OnDevice scope(index);
+      cuda::warn_if_failed(cudaStreamDestroy(raw), "cudaStreamDestroy");
+    }
 
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;

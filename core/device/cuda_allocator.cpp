@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/cuda_device.h"
 #include "core/device/cuda_error.h"
 #include "core/device/joined_launch.h"
 #include "core/env.h"
@@ -192,6 +193,7 @@ void DeviceAllocator::fail(size_t bytes) const {
 void DeviceAllocator::deallocate(void* memory, size_t bytes) noexcept {
   queue_joined_or_warn();  // it may use the block
   if (!caches_) {
+    const OnDevice scope(device_);
     // Work on the stream may still use the block.
     warn_if_failed(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
     warn_if_failed(cudaFree(memory), "cudaFree");

@@ -169,6 +169,14 @@ cudaError_t set_current(int device) noexcept {
   return result;
 }
 
+OnDevice::OnDevice(int device) noexcept : outer_(current_index) {
+  warn_if_failed(set_current(device), "cudaSetDevice");
+}
+
+OnDevice::~OnDevice() {
+  if (outer_ >= 0) warn_if_failed(set_current(outer_), "cudaSetDevice");
+}
+
 OnCommunicationStream::OnCommunicationStream() {
   queue_joined();
   outer_ = std::exchange(queues_communication, true);

@@ -32,6 +32,20 @@ void refuse_in_capture(const char* what);
 // each thread: CUDA makes a context on the thread's device, which is device 0 until then.
 cudaError_t set_current(int device) noexcept;
 
+// While one lives, its device is the calling thread's current one: for what frees objects of CUDA,
+// which may happen on any thread. The thread that has chosen no device before keeps this one.
+class [[nodiscard]] OnDevice {
+ public:
+  // Logs a failure.
+  explicit OnDevice(int device) noexcept;
+  ~OnDevice();
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int outer_;  // -1: none
+};
+
 // An invalid value that a kernel found, such as an index out of range. Device code cannot throw: it
 // stores the first such value and skips it. The rank's next call that waits for the device throws.
 struct Fault {

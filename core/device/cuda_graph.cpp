@@ -133,6 +133,7 @@ class Executable {
 
   ~Executable() {
     cuda::queue_joined_or_warn();
+    const cuda::OnDevice scope(device_.index());
     cuda::warn_if_failed(cudaStreamSynchronize(device_.compute_stream()), "cudaStreamSynchronize");
     cuda::warn_if_failed(cudaGraphExecDestroy(exec_), "cudaGraphExecDestroy");
   }

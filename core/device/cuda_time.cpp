@@ -5,27 +5,46 @@
 namespace flow {
 
 namespace {
-cudaEvent_t event_of(const std::shared_ptr<void>& event) {
-  return static_cast<cudaEvent_t>(event.get());
+struct Event {
+  int device;
+  cudaEvent_t raw = nullptr;
+
+  // Requires: the device is the calling thread's current one.
+  explicit Event(int of) : device(of) {
+    FLOW_CUDA_CALL(cudaEventCreateWithFlags(&raw, cudaEventDefault));
+  }
+
+  ~Event() {
+    const cuda::OnDevice scope(device);
+    cuda::warn_if_failed(cudaEventDestroy(raw), "cudaEventDestroy");
+  }
+
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+};
+
+const Event& event_of(const std::shared_ptr<void>& event) {
+  return *static_cast<const Event*>(event.get());
 }
+
 }  // namespace
 
 DeviceMark DeviceMark::now(RankContext& rank) {
-  const cudaStream_t stream = cuda::rank_device(rank).stream();
-  cudaEvent_t event = nullptr;
-  FLOW_CUDA_CALL(cudaEventCreateWithFlags(&event, cudaEventDefault));
+  const cuda::RankDevice& device = cuda::rank_device(rank);
+  const cudaStream_t stream = device.stream();
+  const auto event = std::make_shared<Event>(device.index());
+  FLOW_CUDA_CALL(cudaEventRecord(event->raw, stream));
   DeviceMark mark;
-  mark.event_ = std::shared_ptr<void>(event, [](void* made) {
-    cuda::warn_if_failed(cudaEventDestroy(static_cast<cudaEvent_t>(made)), "cudaEventDestroy");
-  });
-  FLOW_CUDA_CALL(cudaEventRecord(event, stream));
+  mark.event_ = event;
   return mark;
 }
 
 double DeviceMark::us_since(const DeviceMark& earlier) const {
-  FLOW_CUDA_CALL(cudaEventSynchronize(event_of(event_)));
+  const Event& end = event_of(event_);
+  const cuda::OnDevice scope(end.device);
+  FLOW_CUDA_CALL(cudaEventSynchronize(end.raw));
   float milliseconds = 0;
-  FLOW_CUDA_CALL(cudaEventElapsedTime(&milliseconds, event_of(earlier.event_), event_of(event_)));
+  FLOW_CUDA_CALL(cudaEventElapsedTime(&milliseconds, event_of(earlier.event_).raw, end.raw));
   return 1e3 * static_cast<double>(milliseconds);
 }
 

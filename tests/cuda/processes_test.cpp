@@ -189,6 +189,7 @@ TEST(CudaProcesses, NameTheMessageThatDoesNotCome) {
 // The memory of device 0 would be lost to each rank.
 TEST(CudaProcesses, MakeNoContextOnTheDeviceOfAnotherRank) {
   expect_lines(run_ranks_of("asked_on_another_thread"), "same");
+  expect_lines(run_ranks_of("freed_on_another_thread", {"FLOW_CUDA_CACHE=0"}), "same");
 }
 
 TEST(CudaProcesses, EndWhenNcclFailsInAMessage) {

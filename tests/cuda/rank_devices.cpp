@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -17,6 +18,8 @@
 
 #include "boxing/comm/device_copy.h"
 #include "core/context.h"
+#include "core/device/device_graph.h"
+#include "core/device/device_time.h"
 #include "graph/run/compiled_step.h"
 #include "tests/cuda/compiled_trainings.h"
 #include "tests/support/cuda_emulator/library_hooks.h"
@@ -538,6 +541,29 @@ bool ask_on_another_thread() {
   return checks.report();
 }
 
+// All that a thread may free that has used no device yet.
+bool free_on_another_thread() {
+  flow::RankContext& rank = *flow::thread_state().context;
+  const Tensor x = filled(kLarge, 1);
+  Tensor freed = x + x;
+  flow::boxing::DevicePointPtr point = flow::boxing::queued_work(rank);
+  flow::DeviceMark mark = flow::DeviceMark::now(rank);
+  auto memory = std::make_shared<flow::CaptureMemory>();
+  flow::DeviceGraph graph = flow::DeviceGraph::capture(rank, memory, [&] { x.fill_(2); });
+  graph.launch(rank);
+  std::thread([&] {
+    freed = {};
+    point = {};
+    mark = {};
+    graph = {};
+    memory = {};
+  }).join();
+  Checks checks;
+  checks.expect(has(x, 2), "graph");
+  checks.expect(cuda_emulator::library_calls().mistakes == 0, cuda_emulator::last_mistake());
+  return checks.report();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -562,6 +588,7 @@ int main(int argc, char** argv) {
       {"lost_message", run_lost_message},
       {"message_failure", run_message_failure},
       {"asked_on_another_thread", ask_on_another_thread},
+      {"freed_on_another_thread", free_on_another_thread},
       {"messages_without_senders", run_messages_without_senders},
       {"messages_without_receivers", run_messages_without_receivers},
       {"collectives_without_a_member", run_collectives_without_a_member},

@@ -54,6 +54,40 @@ struct Multiply {
 
 constexpr int64_t kScanThreads = 128;
 
+// What the elements of a stretch do to the value before it.
+template <class C, class Join>
+struct Stretch {
+  C total;
+
+  static __device__ Stretch of_none() { return {static_cast<C>(Join::kStart)}; }
+
+  __device__ void add(C x) { total = Join::template join<C>(total, x); }
+
+  __device__ C after(C before) const { return Join::template join<C>(before, total); }
+};
+
+// A product of floats may be outside of the range of double although the running product never is,
+// such as that of large elements after a zero: it is value * 2^exponent.
+template <>
+struct Stretch<double, Multiply> {
+  double value;  // less than 1 in size, if it is finite
+  int64_t exponent;
+
+  static __device__ Stretch of_none() { return {1, 0}; }
+
+  __device__ void add(double x) {
+    int shift = 0;
+    value = std::frexp(value * x, &shift);
+    exponent += shift;
+  }
+
+  __device__ double after(double before) const {
+    constexpr int64_t kMost = 5000;  // more than the exponents of all doubles
+    const int64_t shift = exponent < -kMost ? -kMost : exponent > kMost ? kMost : exponent;
+    return std::ldexp(value * before, static_cast<int>(shift));
+  }
+};
+
 template <class T, class Join>
 struct Scan {
   const T* x;
@@ -71,20 +105,20 @@ struct Scan {
 
   __device__ void operator()(int64_t line, Team team) const {
     using C = Running<T>;
-    __shared__ C totals[kScanThreads];
+    __shared__ Stretch<C, Join> stretches[kScanThreads];
     const int64_t begin = slices.begin(line);
     const int64_t stretch = (slices.size + team.step() - 1) / team.step();
     const int64_t first = std::min(slices.size, team.first() * stretch);
     const int64_t last = std::min(slices.size, first + stretch);
-    C total = static_cast<C>(Join::kStart);
+    auto own = Stretch<C, Join>::of_none();
     for (int64_t i = first; i < last; ++i)
-      total = Join::template join<C>(total, running(x[place(begin, i)]));
-    __syncthreads();  // totals of the line before are read
-    totals[threadIdx.x] = total;
+      own.add(running(x[place(begin, i)]));
+    __syncthreads();  // stretches of the line before are read
+    stretches[threadIdx.x] = own;
     __syncthreads();
     C before = static_cast<C>(Join::kStart);
     for (unsigned t = 0; t < threadIdx.x; ++t)
-      before = Join::template join<C>(before, totals[t]);
+      before = stretches[t].after(before);
     run(begin, first, last, before);
   }
 

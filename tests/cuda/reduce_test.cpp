@@ -29,6 +29,14 @@ TEST_F(CudaReduce, WholeTensorsAsOnTheCpu) {
   }
 }
 
+// The product of the elements after the zero is not in the range of double.
+TEST_F(CudaReduce, RunningProductsAreZeroAfterAZero) {
+  Tensor host = full({4096}, 1e10);
+  host.narrow(0, 0, 1).fill_(0);
+
+  EXPECT_EQ(sum(abs(cumprod(host.to("cuda"), 0))).item(), 0);
+}
+
 TEST_F(CudaReduce, TheFirstOfEqualElementsIsFoundInAnyPiece) {
   Tensor host = zeros({70000});
   for (const int64_t at : {69999, 40000, 66000})

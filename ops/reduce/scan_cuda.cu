@@ -159,7 +159,8 @@ void cumprod(const KernelContext& ctx) {
 }
 
 // dx[k] = (x[0] … x[k - 1]) s[k] with s[k] = dy[k] + x[k + 1] s[k + 1]. There is no division, so
-// zeros are not a special case. `sums` holds s.
+// zeros are not a special case. `sums` holds s. A stretch adds x[k] s[k] of its first element, its
+// carry, to s of the element before, which is linear in the carry of the stretch after it.
 template <class T>
 struct CumprodBackward {
   const T* dy;
@@ -168,16 +169,51 @@ struct CumprodBackward {
   double* sums;
   Slices slices;
 
-  __device__ void operator()(int64_t line) const {
+  __device__ void operator()(int64_t line, Alone /*thread*/) const {
+    run(slices.begin(line), 0, slices.size, 0, 1);
+  }
+
+  __device__ void operator()(int64_t line, Team team) const {
+    __shared__ Stretch<double, Multiply> stretches[kScanThreads];
+    __shared__ double carries[kScanThreads];
     const int64_t begin = slices.begin(line);
-    double next = 0;
-    for (int64_t k = slices.size - 1; k >= 0; --k) {
-      const int64_t at = begin + k * slices.inner;
-      next = running(dy[at]) + (k + 1 < slices.size ? running(x[at + slices.inner]) * next : 0.0);
-      sums[at] = next;
-    }
+    const int64_t stretch = (slices.size + team.step() - 1) / team.step();
+    const int64_t first = std::min(slices.size, team.first() * stretch);
+    const int64_t last = std::min(slices.size, first + stretch);
+    auto own = Stretch<double, Multiply>::of_none();
+    for (int64_t k = first; k < last; ++k)
+      own.add(running(x[begin + k * slices.inner]));
+    __syncthreads();  // those of the line before are read
+    stretches[threadIdx.x] = own;
+    carries[threadIdx.x] = carry_of(begin, first, last, 0);
+    __syncthreads();
+    double carry = 0;
+    for (unsigned t = blockDim.x - 1; t > threadIdx.x; --t)
+      carry = carries[t] + stretches[t].after(carry);
     double before = 1;
-    for (int64_t k = 0; k < slices.size; ++k) {
+    for (unsigned t = 0; t < threadIdx.x; ++t)
+      before = stretches[t].after(before);
+    run(begin, first, last, carry, before);
+  }
+
+ private:
+  // The carry of a stretch, from that of the stretch after it.
+  __device__ double carry_of(int64_t begin, int64_t first, int64_t last, double carry) const {
+    for (int64_t k = last - 1; k >= first; --k) {
+      const int64_t at = begin + k * slices.inner;
+      carry = running(x[at]) * (running(dy[at]) + carry);
+    }
+    return carry;
+  }
+
+  __device__ void run(int64_t begin, int64_t first, int64_t last, double carry,
+                      double before) const {
+    for (int64_t k = last - 1; k >= first; --k) {
+      const int64_t at = begin + k * slices.inner;
+      sums[at] = running(dy[at]) + carry;
+      carry = running(x[at]) * sums[at];
+    }
+    for (int64_t k = first; k < last; ++k) {
       const int64_t at = begin + k * slices.inner;
       dx[at] = result<T>(before * sums[at]);
       before *= running(x[at]);
@@ -192,9 +228,13 @@ void cumprod_backward(const KernelContext& ctx) {
   if (ctx.in(1).numel() == 0) return;
   const ScratchArray<double> sums(ctx, ctx.in(1).numel());
   dispatch_floating(ctx.in(1).meta->dtype, [&]<class T>() {
-    for_each_element(
-        ctx, slices.count(),
-        CumprodBackward<T>{dy.as<T>(), x.as<T>(), ctx.out(0).as<T>(), sums.data(), slices});
+    using Backward = CumprodBackward<T>;
+    const Backward f{dy.as<T>(), x.as<T>(), ctx.out(0).as<T>(), sums.data(), slices};
+    if (slices.inner >= 32 || slices.size < kScanThreads) {
+      return for_each_element(ctx, slices.count(), AloneCall<Backward>{f});
+    }
+    cuda::launch(team_kernel<Backward>, cuda::blocks_for(slices.count(), 1),
+                 static_cast<unsigned>(kScanThreads), 0, cuda::stream_of(ctx), f, slices.count());
   });
 }
 

@@ -37,6 +37,33 @@ TEST_F(CudaReduce, RunningProductsAreZeroAfterAZero) {
   EXPECT_EQ(sum(abs(cumprod(host.to("cuda"), 0))).item(), 0);
 }
 
+// Threads share a line that is long enough; the last ones may have nothing to do.
+TEST_F(CudaReduce, GradientsOfRunningProductsOfLongLinesAsOnTheCpu) {
+  manual_seed(5);
+  for (const Shape& shape : {Shape{1000}, Shape{3, 129}, Shape{257, 2}}) {
+    const int64_t dim = shape.size() == 2 && shape[1] == 2 ? 0 : -1;
+    Tensor host = rand(shape, {.dtype = float64}) + 0.5;
+    host.narrow(dim, 100, 1).fill_(0);
+    const Tensor weights = randn(shape, {.dtype = float64});
+    const auto gradient = [&](const std::string& device) {
+      const Tensor x = host.to(device).clone().requires_grad_();
+      sum(cumprod(x, dim) * weights.to(device)).backward();
+      return x.grad().to("cpu");
+    };
+
+    EXPECT_TRUE(allclose(gradient("cuda"), gradient("cpu"), {.rtol = 1e-10, .atol = 1e-12}))
+        << shape;
+  }
+}
+
+// The product of the elements that count nothing is not in the range of double.
+TEST_F(CudaReduce, GradientsOfRunningProductsDoNotOverflowWithoutNeed) {
+  Tensor x = full({4000}, 3.0, {.dtype = float64}).to("cuda").requires_grad_();
+  cumprod(x, 0).narrow(0, 3, 1).sum().backward();
+
+  EXPECT_EQ(x.grad().narrow(0, 0, 4).sum().item(), 4 * 27);
+}
+
 TEST_F(CudaReduce, TheFirstOfEqualElementsIsFoundInAnyPiece) {
   Tensor host = zeros({70000});
   for (const int64_t at : {69999, 40000, 66000})

@@ -129,32 +129,79 @@ void WholeNorm<T>::launch(RankContext& rank, WorkTable<WholeNorm>& table) {
                cuda::rank_device(rank).stream(), table);
 }
 
-// The largest element is subtracted first, so that no exponential overflows.
+// The largest of some elements, and the sum of their exponentials, divided by exp(shift()), so that
+// no exponential overflows.
+struct Exponentials {
+  double largest;
+  double sum;
+
+  __device__ double shift() const {
+    return largest == kInfinity || largest == -kInfinity ? 0 : largest;
+  }
+};
+
 template <class T>
 struct Logsumexp {
   const T* x;
   T* y;
   ReducedPlaces places;
+  ResultPieces pieces;
+  Exponentials* partial;  // of each piece of each result; null if results have one piece
+
+  static __device__ double largest_of(Team team, double own) {
+    return team.reduce(own, [](double a, double b) { return a < b ? b : a; });
+  }
 
   __device__ double element(const T* base, int64_t r) const {
     return static_cast<double>(widen(base[places.reduced(r)]));
   }
 
-  __device__ void operator()(int64_t k, Team team) const {
+  // Of a piece of a result.
+  __device__ void operator()(int64_t item, Team team) const {
+    const auto [k, piece] = divide(item, pieces.count);
     const T* base = x + places.kept_in(k);
+    const int64_t begin = pieces.begin(piece) + team.first();
+    const int64_t end = pieces.end(piece);
     double largest = -kInfinity;
-    for (int64_t r = team.first(); r < places.reduced_numel; r += team.step()) {
+    for (int64_t r = begin; r < end; r += team.step()) {
       const double v = element(base, r);
       largest = largest < v ? v : largest;
     }
-    largest = team.reduce(largest, [](double a, double b) { return a < b ? b : a; });
-    const double shift = largest == kInfinity || largest == -kInfinity ? 0 : largest;
+    Exponentials all{largest_of(team, largest), 0};
     double sum = 0;
-    for (int64_t r = team.first(); r < places.reduced_numel; r += team.step())
-      sum += std::exp(element(base, r) - shift);
-    sum = team.sum(sum);
-    if (team.leads())
-      y[places.kept_out(k)] = narrow<T>(static_cast<Wide<T>>(std::log(sum) + shift));
+    for (int64_t r = begin; r < end; r += team.step())
+      sum += std::exp(element(base, r) - all.shift());
+    all.sum = team.sum(sum);
+    if (!team.leads()) return;
+    if (partial != nullptr) {
+      partial[item] = all;
+    } else {
+      finish(k, all);
+    }
+  }
+
+  __device__ void finish(int64_t k, const Exponentials& all) const {
+    y[places.kept_out(k)] = narrow<T>(static_cast<Wide<T>>(std::log(all.sum) + all.shift()));
+  }
+};
+
+template <class T>
+struct JoinLogsumexp {
+  Logsumexp<T> of;
+
+  __device__ void operator()(int64_t k, Team team) const {
+    const Exponentials* parts = of.partial + k * of.pieces.count;
+    double largest = -kInfinity;
+    for (int64_t i = team.first(); i < of.pieces.count; i += team.step())
+      largest = largest < parts[i].largest ? parts[i].largest : largest;
+    Exponentials all{Logsumexp<T>::largest_of(team, largest), 0};
+    double sum = 0;
+    for (int64_t i = team.first(); i < of.pieces.count; i += team.step()) {
+      // The shift of a piece without a finite element is no element.
+      if (parts[i].sum != 0) sum += parts[i].sum * std::exp(parts[i].shift() - all.shift());
+    }
+    all.sum = team.sum(sum);
+    if (team.leads()) of.finish(k, all);
   }
 };
 
@@ -196,9 +243,15 @@ void norm(const KernelContext& ctx) {
 
 void logsumexp(const KernelContext& ctx) {
   const ReducedPlaces places(ctx.state_as<ReduceState>());
+  const ResultPieces pieces(places.kept_numel, places.reduced_numel);
+  const bool has_pieces = pieces.count > 1;
+  ScratchArray<Exponentials> partial;
+  if (has_pieces) partial = ScratchArray<Exponentials>(ctx, places.kept_numel * pieces.count);
   dispatch_floating(ctx.in(0).meta->dtype, [&]<class T>() {
-    for_each_row(ctx, places.kept_numel, places.reduced_numel,
-                 Logsumexp<T>{ctx.in(0).as<T>(), ctx.out(0).as<T>(), places});
+    const Logsumexp<T> f{ctx.in(0).as<T>(), ctx.out(0).as<T>(), places, pieces,
+                         has_pieces ? partial.data() : nullptr};
+    for_each_row(ctx, places.kept_numel * pieces.count, pieces.size, f);
+    if (has_pieces) for_each_row(ctx, places.kept_numel, pieces.count, JoinLogsumexp<T>{f});
   });
 }
 

@@ -1,4 +1,6 @@
 // Reductions and searches, of which many threads compute pieces.
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -22,6 +24,7 @@ TEST_F(CudaReduce, WholeTensorsAsOnTheCpu) {
 
     EXPECT_NEAR(sum(there).item(), sum(cast(host, float64)).item(), 1e-2) << what;
     EXPECT_NEAR(vector_norm(there).item(), vector_norm(host).item(), 1e-3) << what;
+    EXPECT_NEAR(logsumexp(there, 0).item(), logsumexp(host, 0).item(), 1e-5) << what;
     EXPECT_EQ(amax(there).item(), amax(host).item()) << what;
     EXPECT_EQ(amin(there).item(), amin(host).item()) << what;
     EXPECT_EQ(argmax(there).item(), argmax(host).item()) << what;
@@ -62,6 +65,19 @@ TEST_F(CudaReduce, GradientsOfRunningProductsDoNotOverflowWithoutNeed) {
   cumprod(x, 0).narrow(0, 3, 1).sum().backward();
 
   EXPECT_EQ(x.grad().narrow(0, 0, 4).sum().item(), 4 * 27);
+}
+
+// Pieces may have no finite element, and the shift of others is far from theirs.
+TEST_F(CudaReduce, LogsumexpOfInfiniteElements) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  Tensor host = full({100000}, -infinity);
+  EXPECT_EQ(logsumexp(host.to("cuda"), 0).item(), -infinity);
+  host.narrow(0, 99000, 2).fill_(-1e4);
+  EXPECT_NEAR(logsumexp(host.to("cuda"), 0).item(), -1e4 + std::log(2.0), 1e-2);
+  host.narrow(0, 5, 1).fill_(infinity);
+  EXPECT_EQ(logsumexp(host.to("cuda"), 0).item(), infinity);
+  host.narrow(0, 70000, 1).fill_(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_TRUE(std::isnan(logsumexp(host.to("cuda"), 0).item()));
 }
 
 TEST_F(CudaReduce, TheFirstOfEqualElementsIsFoundInAnyPiece) {

@@ -250,13 +250,17 @@ struct AloneCall {
   __device__ void operator()(int64_t row) const { f(row, Alone{}); }
 };
 
+// Fewer long slices do not keep a device busy with one thread for each.
+inline constexpr int64_t kManySlices = 4096;
+
 // Calls f(slice, team) for all slices of `size` elements that are `inner` elements apart. If there
 // are enough slices, neighbouring threads work on neighbouring slices.
 template <class F>
 void for_each_slice(const KernelContext& ctx, int64_t slices, int64_t size, int64_t inner,
                     const F& f) {
   if (inner == 1 && size >= kLongRow) return for_each_long_row(ctx, slices, f);
-  if (inner < 32) return for_each_row(ctx, slices, size, f);
+  const bool is_few = slices < kManySlices && size >= 32;
+  if (inner < 32 || is_few) return for_each_row(ctx, slices, size, f);
   for_each_element(ctx, slices, AloneCall<F>{f});
 }
 

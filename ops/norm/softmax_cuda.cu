@@ -1,4 +1,4 @@
-// Softmax on CUDA devices. A team of threads handles each slice, or one thread if slices are
+// Softmax on CUDA devices. A team of threads handles each slice, or one thread if many slices are
 // interleaved in memory. A contiguous slice is held in registers if it is not too long; others are
 // read three times, from cache after the first.
 #include "ops/kernel/held_row_cuda.cuh"

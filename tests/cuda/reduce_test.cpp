@@ -80,6 +80,25 @@ TEST_F(CudaReduce, LogsumexpOfInfiniteElements) {
   EXPECT_TRUE(std::isnan(logsumexp(host.to("cuda"), 0).item()));
 }
 
+// A team of threads for each slice, and one thread for each of many slices.
+TEST_F(CudaReduce, SoftmaxOfInterleavedSlicesAsOnTheCpu) {
+  manual_seed(6);
+  for (const Shape& shape : {Shape{700, 40}, Shape{40, 5000}, Shape{20, 40}}) {
+    const Tensor host = randn(shape);
+    const Tensor weights = randn(shape);
+    const auto gradient = [&](const std::string& device) {
+      const Tensor x = host.to(device).clone().requires_grad_();
+      sum(softmax(x, 0) * weights.to(device)).backward();
+      return x.grad().to("cpu");
+    };
+
+    EXPECT_TRUE(allclose(softmax(host.to("cuda"), 0).to("cpu"), softmax(host, 0),
+                         {.rtol = 1e-5, .atol = 1e-7}))
+        << shape;
+    EXPECT_TRUE(allclose(gradient("cuda"), gradient("cpu"), {.rtol = 1e-4, .atol = 1e-6})) << shape;
+  }
+}
+
 TEST_F(CudaReduce, TheFirstOfEqualElementsIsFoundInAnyPiece) {
   Tensor host = zeros({70000});
   for (const int64_t at : {69999, 40000, 66000})

@@ -223,7 +223,10 @@ const Tensor& InPlaceMethods::copy_(const TensorArg& source) const {
     dispatch(ops::kCopy, {&self(), &moved}, source.site());
     return self();
   }
-  dispatch(ops::kCopy, {&self(), &source.tensor()}, source.site());
+  // A cast to integers is not linear, so what is copied into a partial tensor is cast before.
+  const bool is_cast_before = self().is_global() && self().sbp().has_partial();
+  const Tensor values = is_cast_before ? cast(source, self().dtype()) : source.tensor();
+  dispatch(ops::kCopy, {&self(), &values}, source.site());
   return self();
 }
 

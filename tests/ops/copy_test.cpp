@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
@@ -85,6 +86,17 @@ TEST(Copy, CopyBroadcastsAndConverts) {
   EXPECT_EQ(x.to_vector<float>(), Floats({1, 2, 3, 1, 2, 3}));
   EXPECT_THROW(x.copy_(zeros({2})), InvalidArgument);
   EXPECT_THROW(x.copy_(zeros({1, 2, 3})), InvalidArgument);
+}
+
+TEST(Copy, APartialTensorTakesValuesOfAnotherDtype) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    const Tensor rows = ones({4, 3}, {.dtype = int64, .placement = both, .sbp = sbp::split(0)});
+    const Tensor sums = rows.sum({0});
+    ASSERT_EQ(sums.sbp(), NdSbp(sbp::partial_sum));
+    sums.copy_(full({3}, 5.5, {.placement = both, .sbp = sbp::broadcast}));
+    EXPECT_EQ(sums.to_vector<int64_t>(), (std::vector<int64_t>{5, 5, 5}));
+  });
 }
 
 TEST(Copy, WritesThroughViewsReachTheBase) {

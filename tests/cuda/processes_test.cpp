@@ -205,7 +205,7 @@ TEST(CudaProcesses, EndWhenNcclFailsInAMessage) {
 // The device of rank 0 would wait forever, and the host for the device.
 TEST(CudaProcesses, EndWhenNcclFailsInQueuedWork) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"failure_of_queued_work", "in queued work of ranks 0, 1, in comm::all_gather of float32"},
+      {"failure_of_queued_work", "in queued work of ranks 0, 1, in comm::all_gather of 24 float32"},
       {"failure_of_queued_message", "in a queued message from rank 0 to rank 1"}};
   for (const auto& [name, call] : cases) {
     const JobResult job = run_ranks_of(name, {"CUDA_EMULATOR_MISSING="});

@@ -333,11 +333,7 @@ struct ComputedWeight : nn::Module<ComputedWeight> {
 
   Tensor forward(const Tensor& x) {
     const auto [hidden, weight] = front(x);
-    const auto moved = [&](const Tensor& value) {
-      if (!value.is_global()) return value;
-      return value.to_global({.placement = back.weight.placement(), .sbp = kB});
-    };
-    return linear(back(moved(hidden)), moved(weight));
+    return linear(back(moved_to(back, hidden, kB)), moved_to(back, weight, kB));
   }
 };
 

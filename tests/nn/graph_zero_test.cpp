@@ -15,6 +15,7 @@
 #include "core/storage.h"
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
+#include "tests/support/stage_list.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -323,16 +324,29 @@ struct Crossed : nn::Module<Crossed> {
   nn::Linear last{register_module("last", nn::Linear(6, 6))};
 
   Tensor forward(const Tensor& x) {
-    const auto on = [](const nn::Linear& stage, const Tensor& value, const Sbp& sbp) {
-      const Tensor& home = stage.weight;
-      if (!home.is_global()) return value;
-      return value.to_global({.placement = home.placement(), .sbp = sbp});
-    };
-    const Tensor hidden = relu(first(matmul(x, on(first, last.weight.t(), kB))));
-    const Tensor mixed = matmul(on(last, hidden, kS0), on(last, first.weight, kB));
-    return last(mixed * on(last, first.bias * 2, kB));
+    const Tensor hidden = relu(first(matmul(x, moved_to(first, last.weight.t(), kB))));
+    const Tensor mixed = matmul(moved_to(last, hidden, kS0), moved_to(last, first.weight, kB));
+    return last(mixed * moved_to(last, first.bias * 2, kB));
   }
 };
+
+// Two stages, `first` and the rest on ranks 0 and 1, `last` on ranks 2 and 3.
+template <class Model>
+Layout<Model> two_stages() {
+  const Placement first = kPair, last("cpu", {2, 3});
+  return {"pp2 x dp2",
+          4,
+          first,
+          kS0,
+          [=](Model& model) {
+            model.to_global(Placement("cpu", {0}), kB);
+            model.to_global(first, kB);
+            model.last.to_global(last, kB);
+            nn::graph_module(model.first).set_stage(0, first);
+            nn::graph_module(model.last).set_stage(1, last);
+          },
+          false};
+}
 
 TEST(Zero, WeightsOfOtherStagesEqualOneRank) {
   const Task<Crossed> task{[] { return Crossed(); },
@@ -341,19 +355,6 @@ TEST(Zero, WeightsOfOtherStagesEqualOneRank) {
                            },
                            {12},
                            6};
-  const Placement first = kPair, last("cpu", {2, 3});
-  Layout<Crossed> layout{"pp2 x dp2",
-                         4,
-                         first,
-                         kS0,
-                         [=](Crossed& model) {
-                           model.to_global(Placement("cpu", {0}), kB);
-                           model.to_global(first, kB);
-                           model.last.to_global(last, kB);
-                           nn::graph_module(model.first).set_stage(0, first);
-                           nn::graph_module(model.last).set_stage(1, last);
-                         },
-                         false};
   std::vector<How> all;
   for (const auto& schedule : {pipeline::gpipe(), pipeline::one_f_one_b(), pipeline::zb_h1()}) {
     for (const int64_t parts : {1, 3}) {
@@ -367,7 +368,7 @@ TEST(Zero, WeightsOfOtherStagesEqualOneRank) {
       }
     }
   }
-  expect_equals_one_rank(task, layout, all);
+  expect_equals_one_rank(task, two_stages<Crossed>(), all);
 }
 
 // The first stage holds a weight that only the last one reads.
@@ -377,11 +378,7 @@ struct Lent : nn::Module<Lent> {
   nn::Linear last{register_module("last", nn::Linear(6, 6))};
 
   Tensor forward(const Tensor& x) {
-    const auto on_last = [&](const Tensor& value, const Sbp& sbp) {
-      if (!value.is_global()) return value;
-      return value.to_global({.placement = last.weight.placement(), .sbp = sbp});
-    };
-    return last(matmul(on_last(relu(first(x)), kS0), on_last(lent, kB)));
+    return last(matmul(moved_to(last, relu(first(x)), kS0), moved_to(last, lent, kB)));
   }
 };
 
@@ -392,21 +389,8 @@ TEST(Zero, WeightsThatOnlyAnotherStageReadsEqualOneRank) {
                         },
                         {12},
                         6};
-  const Placement first = kPair, last("cpu", {2, 3});
-  const Layout<Lent> layout{"pp2 x dp2",
-                            4,
-                            first,
-                            kS0,
-                            [=](Lent& model) {
-                              model.to_global(Placement("cpu", {0}), kB);
-                              model.to_global(first, kB);
-                              model.last.to_global(last, kB);
-                              nn::graph_module(model.first).set_stage(0, first);
-                              nn::graph_module(model.last).set_stage(1, last);
-                            },
-                            false};
   expect_equals_one_rank(
-      task, layout,
+      task, two_stages<Lent>(),
       ways({plain, [](How& h) { h.parts = 3; }, [](How& h) { h.schedule = pipeline::zb_h1(); }}));
 }
 

@@ -1,4 +1,4 @@
-// A model for tests of pipelines: modules of one kind, one after the other.
+// Stages for tests of pipelines.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,13 @@
 
 namespace flow {
 
+// The value as a stage reads it: on the ranks of that stage. Local values stay as they are.
+inline Tensor moved_to(const nn::Linear& stage, const Tensor& value, const Sbp& sbp) {
+  if (!value.is_global()) return value;
+  return value.to_global({.placement = stage.weight.placement(), .sbp = sbp});
+}
+
+// Modules of one kind, one after the other.
 struct StageList : nn::Module<StageList> {
   nn::ModuleList<nn::Sequential> stages;
 

@@ -338,7 +338,6 @@ class Planner {
     });
   }
 
-  // A step cannot return a value of which each micro-batch has its own.
   // Inputs that ranks hold whole may be cut anywhere, but not what else exists whole and is split
   // over ranks: values that micro-batches take parts of, such as constants with a row for each
   // sample and what is computed before the first micro-batch, and outputs, which are put together
@@ -358,6 +357,7 @@ class Planner {
       fit(id, sbp_of(id));
   }
 
+  // A step cannot return a value of which each micro-batch has its own.
   void check_results() const {
     const auto check = [&](ValueId id) {
       if (!cut_.is_per_micro_batch_of(id)) return;

@@ -86,8 +86,8 @@ int64_t extent_of(const TensorMeta& meta);
 // The bytes of the same stretch of memory.
 size_t bytes_spanned(const TensorMeta& meta);
 
-// Whether parts that begin at these offsets of one memory, in elements, lie behind each other.
-// Elements between those of a part count as its own.
+// Whether two parts do not overlap that begin at these offsets, in elements, of one memory. The
+// elements between those of a part count as its own.
 bool are_apart(const TensorMeta& a, int64_t a_offset, const TensorMeta& b, int64_t b_offset);
 
 // A copy in host memory of this rank's part, including the memory between its elements.

@@ -130,7 +130,7 @@ struct EmulatedNccl : cuda_emulator::LibraryObject {
   std::map<std::string, int64_t> pieces;  // how many were sent or received, by the pair of ranks
   std::vector<Operation> pending;
   ncclResult_t state = ncclSuccess;
-  bool has_failed = false;  // in work that is queued
+  std::atomic<bool> has_failed = false;  // in work that is queued
   // What the device waits for after that.
   std::shared_ptr<std::atomic<bool>> is_over = std::make_shared<std::atomic<bool>>(false);
 };
@@ -479,7 +479,13 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int num_ranks, ncclUniqueI
   return ncclInProgress;
 }
 
+// Answers at once after a failure: a rank that holds the mutex may wait for the device, which waits
+// until the communicator is aborted.
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
+  if (comm->has_failed) {
+    *state = ncclSystemError;
+    return ncclSuccess;
+  }
   const std::lock_guard lock(nccl_mutex());
   Clique& clique = *comm->clique;
   *state = ncclSuccess;
@@ -487,8 +493,6 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
     *state = ncclRemoteError;
   } else if (!comm->is_connected) {
     *state = connect(*comm);
-  } else if (comm->has_failed) {
-    *state = ncclSystemError;
   } else {
     for (Operation& operation : comm->pending) {
       const ncclResult_t result = operation.is_done ? ncclSuccess : advance(*comm, operation);
@@ -513,9 +517,9 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  *comm->is_over = true;  // at once, as above
   const std::lock_guard lock(nccl_mutex());
   comm->clique->is_aborted = true;
-  *comm->is_over = true;
   cudaSetDevice(comm->device);
   delete comm;
   return ncclSuccess;

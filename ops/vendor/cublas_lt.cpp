@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -282,6 +283,7 @@ class GemmCache {
 }  // namespace
 
 bool run_device_gemm(const KernelContext& ctx, const DeviceGemm& gemm, const DeviceGemmData& data) {
+  if (gemm.batch > std::numeric_limits<int32_t>::max()) return false;  // counted in 32 bits
   const cudaStream_t stream = cuda::stream_of(ctx);  // makes the rank's device current
   auto& cache = ctx.rank.slot<GemmCache>();
   const std::lock_guard lock(cache.mutex);

@@ -318,6 +318,11 @@ ncclResult_t reduce_of_processes(EmulatedNccl& comm, Operation& operation) {
     if (!data) return ncclInProgress;
     operation.sources.push_back(std::move(*data));
   }
+  // What a rank has put is removed at its end.
+  for (int reader = 0; reader < comm.clique->size; ++reader) {
+    if (comm.mail.is_there(piece_of_reduction(operation.number, comm.rank, reader)))
+      return ncclInProgress;
+  }
   operation.is_done = true;
   cuda_emulator::enqueue(operation.stream, [operation]() mutable {
     for (ProcessMail::Bytes& source : operation.sources)

@@ -1,5 +1,7 @@
 #include "boxing/comm/fail_world.h"
 
+#include <memory>
+
 #include "boxing/comm/process_world.h"
 #include "boxing/comm/thread_world.h"
 #include "core/context.h"
@@ -14,6 +16,21 @@ std::function<void(const Failure&)> world_failer(RankContext& context) {
     return [hung](const Failure& failure) { hung->fail(failure); };
   return [processes = process_world()](const Failure& failure) {
     if (processes != nullptr) processes->fail(failure);
+  };
+}
+
+std::function<void()> world_teller(RankContext& context) {
+  // A thread of a later world may ask, where the first one has ended.
+  const auto in_world = []<class World>(const std::shared_ptr<World>& world) {
+    return [world] {
+      if (thread_state().context->slot_ptr<World>() == world) world->tell();
+    };
+  };
+  if (context.world_size() == 1) return [] {};
+  if (const auto& threads = context.slot_ptr<ThreadWorld>()) return in_world(threads);
+  if (const auto& hung = context.slot_ptr<ProcessWorld>()) return in_world(hung);
+  return [processes = process_world()] {
+    if (processes != nullptr) processes->tell();
   };
 }
 

@@ -1,4 +1,4 @@
-// Fails the world of a rank, whatever kind of world it is.
+// Fails the world of a rank, and tells the rank of a failure, whatever kind of world it is.
 #pragma once
 
 #include <functional>
@@ -14,5 +14,9 @@ namespace flow::boxing {
 // What records a failure for all ranks of the world. It may be called from any thread, also after
 // the rank has ended. It does nothing for a rank that runs alone.
 std::function<void(const Failure&)> world_failer(RankContext& context);
+
+// What throws the world's failure on a thread of the rank, if the rank has not been told of it. It
+// does nothing on a thread of another rank, and for a rank that runs alone.
+std::function<void()> world_teller(RankContext& context);
 
 }  // namespace flow::boxing

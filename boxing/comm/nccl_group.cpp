@@ -124,11 +124,12 @@ using DescribeFailure = std::function<Failure(const std::string& reason)>;
 class Connection {
  public:
   // `describe` is called on another thread, but not during begin().
-  Connection(RankContext& rank, const cuda::RankDevice& device, int64_t size, int64_t position,
+  Connection(RankContext& rank, cuda::RankDevice& device, int64_t size, int64_t position,
              const ncclUniqueId& id, DescribeFailure describe)
       : device_(device),
         describe_(std::move(describe)),
         fail_(world_failer(rank)),
+        tell_(world_teller(rank)),
         stop_([this] { give_up(); }),
         poll_([this] { return ask_for_failure(); }) {
     device_.make_current();
@@ -199,11 +200,13 @@ class Connection {
     if (result_ == ncclSuccess || result_ == ncclInProgress) result_ = result;
   }
 
-  // Aborts the communicator; no other member waits for it.
+  // Aborts the communicator; no other member waits for it. Who waits for the device goes on then,
+  // and must not take what it reads for results.
   void give_up() {
     const std::lock_guard lock(mutex_);
     result_ = ncclRemoteError;
     if (comm_ == nullptr) return;
+    device_.lose_results(tell_);
     const KeepDevice current(device_);
     library().comm_abort(comm_);
     comm_ = nullptr;
@@ -223,9 +226,10 @@ class Connection {
     return [fail = fail_, failure = describe_(reason())] { fail(failure); };
   }
 
-  const cuda::RankDevice& device_;
+  cuda::RankDevice& device_;
   const DescribeFailure describe_;
   const std::function<void(const Failure&)> fail_;
+  const std::function<void()> tell_;
   std::mutex mutex_;
   ncclComm_t comm_ = nullptr;          // null: aborted, or not made; guarded by mutex_
   ncclResult_t result_ = ncclSuccess;  // of the last call; guarded by mutex_

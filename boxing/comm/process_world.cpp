@@ -280,7 +280,16 @@ void ProcessWorld::check(Site site) {
   if (!failure_) take_messages();
   if (!failure_) return;
   was_told_ = failure_->rank >= 0 && failure_->rank != identity().rank;
+  has_thrown_ = true;
   throw DistributedError(error_text(*failure_), site);
+}
+
+void ProcessWorld::tell() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (has_thrown_) return;
+  }
+  check(Site::none());
 }
 
 bool ProcessWorld::was_told() const {

@@ -114,7 +114,10 @@ class ProcessWorld {
   // Records a failure; the first one counts. All other ranks are told and throw at their next
   // operation.
   void fail(const Failure& failure);
+  // Throws the failure, if there is one.
   void check(Site site);
+  // Throws the failure, if there is one, unless check() has thrown it.
+  void tell();
   // True if this rank was told of a failure that another rank caused.
   bool was_told() const;
   // For a thread that does not wait: processes received messages and sends the next rank a sign of
@@ -185,6 +188,7 @@ class ProcessWorld {
   std::vector<bool> ended_;
   bool has_any_ended_ = false;
   bool was_told_ = false;
+  bool has_thrown_ = false;
   std::optional<Failure> failure_;
   SignOfLife last_sign_of_life_;
   std::map<uint64_t, Receiver*> receivers_;

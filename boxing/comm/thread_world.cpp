@@ -150,6 +150,10 @@ void ThreadWorld::throw_failure(Site site) {
   throw DistributedError(error_text(failure_), site);
 }
 
+void ThreadWorld::tell() {
+  if (has_failed() && !was_told(this_rank())) throw_failure(Site::none());
+}
+
 bool ThreadWorld::was_told(int64_t rank) const {
   const std::lock_guard lock(mutex_);
   return told_[static_cast<size_t>(rank)];

@@ -85,6 +85,8 @@ class ThreadWorld {
   void fail(const Failure& failure);
   // Throws the failure as a DistributedError for an operation at `site`.
   [[noreturn]] void throw_failure(Site site);
+  // Throws the failure, if there is one, unless the calling thread's rank was told.
+  void tell();
   // True if `rank` was told of a failure that another rank caused.
   bool was_told(int64_t rank) const;
   Failure failure() const;

@@ -241,6 +241,11 @@ void RankDevice::end_rank() noexcept {
   for (const cudaStream_t stream : {compute_.stream, copy_, communication_.stream})
     warn_if_failed(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   *fault_ = Fault();
+  {
+    const std::lock_guard lock(loss_mutex_);
+    has_lost_results_ = false;
+    explain_loss_ = {};
+  }
   for (Queue* queue : {&compute_, &communication_}) {
     queue->ring.release();
     queue->allocator.set_limit(INT64_MAX);
@@ -260,10 +265,28 @@ void RankDevice::synchronize() const {
   throw_fault();
 }
 
+void RankDevice::lose_results(std::function<void()> explain) {
+  const std::lock_guard lock(loss_mutex_);
+  explain_loss_ = std::move(explain);
+  has_lost_results_ = true;
+}
+
+void RankDevice::throw_loss() const {
+  std::function<void()> explain;
+  {
+    const std::lock_guard lock(loss_mutex_);
+    if (has_lost_results_.exchange(false)) explain = std::exchange(explain_loss_, {});
+  }
+  if (explain) explain();
+}
+
 void RankDevice::throw_fault() const {
-  // A kernel may be writing it while the communication thread reads. The error is the compute
-  // stream's, and the thread of the program throws it.
-  if (queues_communication || std::atomic_ref(fault_->state).load() != Fault::kWhole) [[likely]]
+  // The errors are the compute stream's, and the thread of the program throws them. A kernel may be
+  // writing the fault while the communication thread reads.
+  if (queues_communication) return;
+  if (has_lost_results_) [[unlikely]]
+    throw_loss();
+  if (std::atomic_ref(fault_->state).load() != Fault::kWhole) [[likely]]
     return;
   const Fault found = *fault_;
   *fault_ = Fault();

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <mutex>
 #include <utility>
 
 #include <cuda_runtime.h>
@@ -140,8 +143,13 @@ class RankDevice {
   // Kernels store a Fault here; it is in pinned host memory.
   Fault* fault() const { return fault_; }
 
-  // Throws InvalidArgument if a finished kernel found an invalid value, and clears it.
+  // Throws InvalidArgument if a finished kernel found an invalid value, and clears it. Throws
+  // before that what lose_results() was told to.
   void throw_fault() const;
+  // The results of queued work are meaningless from now on, because a communicator is aborted. On
+  // any thread. The next throw_fault() calls `explain`, which throws why, or returns where the rank
+  // knows.
+  void lose_results(std::function<void()> explain);
   // For the rank's end: waits for all work, frees pinned memory and forgets limits and faults. The
   // device is then the calling thread's current one, as the rank's handles of libraries need it:
   // they end after this, and on another thread than that of the rank.
@@ -163,11 +171,16 @@ class RankDevice {
 
   Queue& here() { return const_cast<Queue&>(std::as_const(*this).here()); }
 
+  void throw_loss() const;
+
   int index_;
   cudaStream_t copy_;
   Fault* fault_;
   Queue compute_;
   Queue communication_;
+  mutable std::atomic<bool> has_lost_results_ = false;
+  mutable std::mutex loss_mutex_;
+  mutable std::function<void()> explain_loss_;  // guarded by loss_mutex_
 };
 
 // Returns the device of a rank and makes it current on the calling thread. The first call selects

@@ -213,6 +213,7 @@ TEST(CudaProcesses, EndWhenNcclFailsInQueuedWork) {
     EXPECT_NE(job.exit_code, 0) << job.output;
     for (const std::string& text : {"NCCL failed on rank 0 " + call, std::string("system error")})
       EXPECT_NE(job.output.find(text), std::string::npos) << job.output;
+    EXPECT_EQ(job.output.find("rank 0: same"), std::string::npos) << job.output;  // it has read
     EXPECT_LT(job.seconds, 15);
     expect_nothing_remains(job);
   }

@@ -40,6 +40,10 @@ endif()
 # -Og compiles in two thirds of the time of -O1, -g1 gives the reports line numbers.
 if(FLOW_SANITIZE)
   set(sanitize -fsanitize=${FLOW_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  if(BUILD_SHARED_LIBS)
+    # The leak sanitizer crashes in thread-local memory that the loader adds later.
+    list(APPEND sanitize -ftls-model=initial-exec)
+  endif()
   target_compile_options(flow_build_flags
                          INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${sanitize};-Og;-g1>")
   target_link_options(flow_build_flags INTERFACE -fsanitize=${FLOW_SANITIZE})

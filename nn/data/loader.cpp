@@ -156,6 +156,8 @@ void BatchPlan::load_state_dict(const nn::StateDict& state, Site site) {
   }
   random_ = {static_cast<uint64_t>(pass[1]), static_cast<uint64_t>(pass[2]),
              static_cast<uint64_t>(pass[3])};
+  // A checkpoint has the state of rank 0, and with local batches each rank has an order of its own.
+  if (!options_.placement.defined()) random_.rank = static_cast<uint64_t>(env::rank());
   next_batch_ = pass[4];
   epoch_ = pass[5];
   resumes_ = pass[0] == 1;

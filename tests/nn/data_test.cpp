@@ -341,6 +341,25 @@ TEST(DataLoader, GlobalBatchesAreTheLogicalOnes) {
   EXPECT_EQ(shuffled[0], (std::vector<int64_t>{0, 10, 20, 30, 40, 50}));
 }
 
+// A checkpoint has the state of rank 0.
+TEST(DataLoader, RanksGoOnFromTheStateOfTheFirst) {
+  run_ranks(2, [] {
+    manual_seed(5);
+    DataLoader loader(numbers(12), {.batch_size = 2, .shuffle = true});
+    auto it = loader.begin();
+    for (int i = 0; i < 2; ++i, ++it)
+      static_cast<void>(*it);
+    const Tensor state = comm::broadcast(loader.state_dict().at("pass"), 0);
+    std::vector<std::vector<int64_t>> expected;
+    for (; it != loader.end(); ++it)
+      expected.push_back(std::get<1>(*it).to_vector<int64_t>());
+
+    DataLoader resumed(numbers(12), {.batch_size = 2, .shuffle = true});
+    resumed.load_state_dict({{"pass", state}});
+    EXPECT_EQ(batches_of(resumed), expected);
+  });
+}
+
 TEST_F(DataFiles, Cifar10ReadsTheBinaryVersion) {
   std::string record(3073, '\0');
   record[0] = 7;

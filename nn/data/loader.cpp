@@ -163,6 +163,14 @@ void BatchPlan::load_state_dict(const nn::StateDict& state, Site site) {
   resumes_ = pass[0] == 1;
 }
 
+Tensor checked_sample(const Tensor& sample) {
+  if (!sample.is_global()) return sample;
+  throw InvalidArgument(
+      str("[DataLoader] the tensors of a dataset must be local, because each rank reads its own "
+          "samples; received ",
+          sample.meta(), "; give local tensors, and placement and sbp in the loader's options"));
+}
+
 struct Prefetcher::Shared {
   Make make;
   int64_t last, depth;

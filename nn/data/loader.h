@@ -86,6 +86,10 @@ class BatchPlan {
   int64_t epoch_ = -1;  // number of passes that began before this one
 };
 
+// Returns a tensor of the dataset. Throws InvalidArgument if it is global: ranks read other samples
+// than each other, so an op that reads them from a global tensor would mix these.
+Tensor checked_sample(const Tensor& sample);
+
 // Threads that make numbered items ahead of time and hand them out in order.
 class Prefetcher {
  public:
@@ -107,7 +111,7 @@ class Prefetcher {
 
 }  // namespace internal
 
-// Samples are tensors, numbers, or arrays, pairs and tuples of these, and become batches as
+// Samples are local tensors, numbers, or arrays, pairs and tuples of these, and become batches as
 // collate() says. Each pass, started by begin(), draws a new order from the rank's generator if
 // shuffle is set; with local batches the order differs between ranks. Random ops in the dataset's
 // operator[] and in transforms use numbers that depend only on the generator's seed at the start of
@@ -209,14 +213,14 @@ class DataLoader {
   Batch samples(const std::vector<int64_t>& indices) const {
     if constexpr (requires { dataset_.batch(indices); }) {
       const internal::SampleRandomScope scope(transforms_, indices[0]);
-      return dataset_.batch(indices);
+      return internal::map_tensors(dataset_.batch(indices), internal::checked_sample);
     } else {
       std::vector<SampleOf<Dataset>> list;
       for (const int64_t i : indices) {
         const internal::SampleRandomScope scope(transforms_, i);
         list.push_back(internal::sample_at(dataset_, i));
       }
-      return collate(list);
+      return internal::map_tensors(collate(list), internal::checked_sample);
     }
   }
 

@@ -158,7 +158,9 @@ class DataLoader<Dataset> {
       if (sample) samples.push_back(std::move(*sample));
     }
     const bool is_dropped = plan_.options().drop_last && samples.size() < batch_size;
-    return samples.empty() || is_dropped ? nullptr : std::make_shared<Batch>(collate(samples));
+    if (samples.empty() || is_dropped) return nullptr;
+    return std::make_shared<Batch>(
+        internal::map_tensors(collate(samples), internal::checked_sample));
   }
 
   Dataset dataset_;

@@ -360,6 +360,19 @@ TEST(DataLoader, RanksGoOnFromTheStateOfTheFirst) {
   });
 }
 
+TEST(DataLoader, ADatasetOfGlobalTensorsIsRefused) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    const TensorDataset whole(arange(8.0).to_global({.placement = both, .sbp = sbp::broadcast}));
+    const auto squared = [](const auto& sample) { return square(sample[0]); };
+    DataLoader rows_at_once(whole, {.batch_size = 4, .shuffle = true});
+    DataLoader placed(Transformed(whole, squared),
+                      {.batch_size = 4, .placement = both, .sbp = sbp::split(0)});
+    EXPECT_THROW(*rows_at_once.begin(), InvalidArgument);
+    EXPECT_THROW(*placed.begin(), InvalidArgument);
+  });
+}
+
 TEST_F(DataFiles, Cifar10ReadsTheBinaryVersion) {
   std::string record(3073, '\0');
   record[0] = 7;

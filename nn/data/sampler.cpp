@@ -1,6 +1,7 @@
 #include "nn/data/sampler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "core/calls/site_scope.h"
@@ -89,12 +90,14 @@ WeightedRandomSampler::WeightedRandomSampler(std::vector<double> weights, int64_
   std::partial_sum(weights.begin(), weights.end(), sums_.begin());
   const bool has_negative =
       std::any_of(weights.begin(), weights.end(), [](double weight) { return !(weight >= 0); });
-  if (weights.empty() || has_negative || !(sums_.back() > 0) || num_samples <= 0) {
+  if (weights.empty() || has_negative || !(sums_.back() > 0) || std::isinf(sums_.back()) ||
+      num_samples <= 0) {
     throw InvalidArgument(
         str("[WeightedRandomSampler] weights or num_samples are invalid; received ", weights.size(),
             " weights with sum ", weights.empty() ? 0.0 : sums_.back(), ", and num_samples ",
             num_samples,
-            "; give weights that are not negative and not all 0, and a positive num_samples"));
+            "; give finite weights that are not negative and not all 0, and a positive "
+            "num_samples"));
   }
 }
 

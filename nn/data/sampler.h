@@ -76,7 +76,8 @@ class SubsetRandomSampler : public Sampler {
 // Draws with replacement, with probabilities proportional to the weights.
 class WeightedRandomSampler : public Sampler {
  public:
-  // Throws InvalidArgument unless the weights are >= 0 and not all 0, and num_samples is positive.
+  // Throws InvalidArgument unless the weights are finite, >= 0 and not all 0, and num_samples is
+  // positive.
   WeightedRandomSampler(std::vector<double> weights, int64_t num_samples, Site site = Site::here());
 
   int64_t size() const override { return num_samples_; }

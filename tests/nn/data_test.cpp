@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -99,6 +100,8 @@ TEST(Sampler, OrdersAreThoseOfTheirKind) {
             0);
   EXPECT_NEAR(static_cast<double>(std::count(drawn.begin(), drawn.end(), 3)), 3000, 120);
   EXPECT_THROW(WeightedRandomSampler({0, 0}, 1), InvalidArgument);
+  EXPECT_THROW(WeightedRandomSampler({1, std::numeric_limits<double>::infinity()}, 1),
+               InvalidArgument);
 }
 
 TEST(DistributedSampler, RanksShareOneOrder) {

@@ -1,5 +1,7 @@
 #include "nn/distributions/distribution.h"
 
+#include <algorithm>
+
 #include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/error.h"
@@ -9,6 +11,20 @@
 #include "ops/elementwise/unary.h"
 
 namespace flow::distributions {
+
+namespace {
+
+// Throws InvalidArgument unless the last dims of `value` are those of one draw.
+void check_event(const char* name, const Tensor& value, const Shape& event_shape) {
+  const bool fits =
+      value.dim() >= event_shape.size() &&
+      std::equal(event_shape.begin(), event_shape.end(), value.shape().end() - event_shape.size());
+  if (fits) return;
+  throw InvalidArgument(str("[", name, "] the last dims of a value must be those of one draw, ",
+                            event_shape, "; received ", value.meta(), "; reshape it"));
+}
+
+}  // namespace
 
 Distribution::Distribution(const char* name, Shape batch_shape, Shape event_shape,
                            const DistributionOptions& options)
@@ -30,6 +46,7 @@ Tensor Distribution::rsample(const Shape& sample_shape, Site site) const {
 
 Tensor Distribution::log_prob(const Tensor& value, Site site) const {
   const SiteScope scope(site);
+  check_event(name_, value, event_shape_);
   if (checks_values_ && thread_state().trace == nullptr) {
     const NoGradGuard no_grad;
     const Support support = support_at(value);

@@ -256,6 +256,7 @@ TEST(Distributions, WrongParametersAreRefused) {
   expect_refused(
       [] { MixtureSameFamily(Categorical({.probs = ones({3})}), Normal(zeros({2}), ones({2}))); },
       "one place for each class");
+  expect_refused([] { Dirichlet(ones({3})).log_prob(ones({1})); }, "must be those of one draw");
   EXPECT_NO_THROW(Normal(0, -1, {.validate_args = false}));
   EXPECT_THROW(kl_divergence(Normal(0, 1), Uniform(0, 1)), Unsupported);
   EXPECT_THROW(Categorical({.probs = ones({3})}).cdf(zeros({1})), Unsupported);

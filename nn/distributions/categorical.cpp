@@ -109,14 +109,16 @@ Distribution::Support Bernoulli::support_at(const Tensor& value) const {
   return {"0 and 1", logical_or(eq(value, 0), eq(value, 1))};
 }
 
+// softplus(-x) and softplus(x) are -log p and -log(1 - p).
 Tensor Bernoulli::compute_log_prob(const Tensor& value) const {
   const Tensor x = logits();
-  return value * x - softplus(x);
+  return -(value * softplus(-x) + (1 - value) * softplus(x));
 }
 
 Tensor Bernoulli::compute_entropy() const {
   const Tensor x = logits();
-  return softplus(x) - probs() * x;
+  const Tensor other = probs_.defined() ? 1 - probs_ : sigmoid(-x);
+  return probs() * softplus(-x) + other * softplus(x);
 }
 
 Tensor Bernoulli::mean() const {

@@ -111,6 +111,18 @@ TEST(Distributions, UniformEqualsPyTorch) {
   expect_values(kl_divergence(p, q), {1.0986122886681098, kInfinity, 0.6931471805599453});
 }
 
+// The values in float64; log(p) and log(1 - p) are tiny.
+TEST(Distributions, BernoulliIsExactForSureOutcomes) {
+  const Bernoulli p({.logits = tensor({20.F, 10.F, -10.F})});
+  const auto expect_close = [](const Tensor& actual, const Doubles& expected) {
+    const Doubles values = cast(actual, float64).to_vector<double>();
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(values[i], expected[i], 1e-5 * std::abs(expected[i])) << "element " << i;
+  };
+  expect_close(p.log_prob(tensor({1.F, 1.F, 0.F})), {-2.0611537e-9, -4.5398899e-5, -4.5398899e-5});
+  expect_close(p.entropy(), {4.3284228e-8, 4.9937758e-4, 4.9937758e-4});
+}
+
 TEST(Distributions, BernoulliEqualsPyTorch) {
   const Bernoulli p({.probs = doubles({0.2, 0.9})});
   const Bernoulli q({.logits = doubles({0.3, -1.2})});

@@ -112,7 +112,9 @@ Tensor total_norm_of(const char* caller, const std::vector<Tensor>& grads,
   const NoGradGuard no_grad;
   const cuda::JoinLaunches joins;
   if (grads.empty()) return zeros({});
-  const DType dtype = grads[0].dtype();
+  DType dtype = grads[0].dtype();
+  for (const Tensor& grad : grads)
+    dtype = promote(dtype, grad.dtype());
   const double p = options.norm_type;
   // For these powers the norm of the whole follows from the sums over the parts; for the others it
   // does not.
@@ -137,15 +139,14 @@ void scale_to_norm(const std::vector<Tensor>& grads, double max_norm, const Tens
   const NoGradGuard no_grad;
   const cuda::JoinLaunches joins;
   const Tensor factor = clamp(max_norm / (total + 1e-6), {.max = 1.0});
-  std::vector<Tensor> factors;  // of each dtype and placement of a gradient
+  std::vector<Tensor> factors;  // on each placement of a gradient; casts would round them
   for (const Tensor& grad : grads) {
     auto fitting = std::find_if(factors.begin(), factors.end(), [&](const Tensor& made) {
-      return made.dtype() == grad.dtype() && made.is_global() == grad.is_global() &&
+      return made.is_global() == grad.is_global() &&
              (!grad.is_global() || made.placement() == grad.placement());
     });
     if (fitting == factors.end()) {
-      Tensor made = like(on_placement_of(factor, grad), grad.dtype());
-      fitting = factors.insert(factors.end(), std::move(made));
+      fitting = factors.insert(factors.end(), on_placement_of(factor, grad));
     }
     grad.mul_(*fitting);
   }

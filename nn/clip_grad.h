@@ -12,9 +12,9 @@ struct ClipGradNormOptions {
   bool error_if_nonfinite = false;  // throw if the norm is infinite or NaN; nothing is clipped then
 };
 
-// The norm of all tensors as one vector, in the dtype of the first one; a float32 0 if there is
-// none. For global tensors it is the norm of the logical tensors, and the call is collective.
-// Throws InvalidArgument as error_if_nonfinite says.
+// The norm of all tensors as one vector, in their common dtype; a float32 0 if there is none. For
+// global tensors it is the norm of the logical tensors, and the call is collective. Throws
+// InvalidArgument as error_if_nonfinite says.
 Tensor get_total_norm(const std::vector<Tensor>& tensors, const ClipGradNormOptions& options = {},
                       Site site = Site::here());
 
@@ -25,7 +25,7 @@ void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_nor
 
 // Scales all gradients by min(1, max_norm / (total + 1e-6)), where total is the norm of all
 // gradients as one vector (Pascanu et al. 2013). Returns total, as it was before scaling, in the
-// dtype of the first gradient; a float32 0 if there is no gradient. For global tensors it is the
+// common dtype of the gradients; a float32 0 if there is no gradient. For global tensors it is the
 // norm of the logical gradients, and the call is collective. Throws InvalidArgument for a negative
 // max_norm, and as error_if_nonfinite says.
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm,

@@ -247,6 +247,23 @@ TEST(ClipGrad, ReturnsTheNormBeforeAndRefusesWhatIsNotFinite) {
   EXPECT_THROW(nn::utils::clip_grad_norm_({p}, -1), InvalidArgument);
 }
 
+// PyTorch's values. The norm is beyond the range of float16.
+TEST(ClipGrad, GradientsMayHaveSeveralDTypes) {
+  const auto with_grad = [](const Tensor& grad) {
+    const Tensor p = zeros_like(grad).requires_grad_();
+    p.set_grad(grad.clone());
+    return p;
+  };
+  const Tensor half = with_grad(tensor({3.F, 4.F}).to(float16));
+  const Tensor full = with_grad(tensor({40000.F, 60000.F}));
+  const Tensor norm = nn::utils::clip_grad_norm_({half, full}, 1);
+  EXPECT_EQ(norm.dtype(), float32);
+  EXPECT_FLOAT_EQ(norm.item<float>(), 72111.0234F);
+  EXPECT_EQ(half.grad().to(float32).to_vector<float>(),
+            (std::vector<float>{4.16040421e-05F, 5.54919243e-05F}));
+  EXPECT_FLOAT_EQ(full.grad()[0].item<float>(), 0.55470020F);
+}
+
 TEST(ClipGrad, OfCutGradientsTheNormIsThatOfTheWhole) {
   const std::vector<double> ones_then_twos = {1, 1, 1, 2, 2, 2};
   run_ranks(2, [&] {

@@ -227,6 +227,27 @@ TEST(ModuleTree, JoinedPartsAreOneTensorInFiles) {
             std::string::npos);
 }
 
+TEST(ModuleTree, AModuleWithTwoNamesIsJoinedOnce) {
+  struct Joined : Module<Joined> {
+    Linear q{register_module("q", Linear(2, 2))};
+    Linear k{register_module("k", Linear(2, 3))};
+
+    Joined() { join_in_files("qk.weight", {"q.weight", "k.weight"}); }
+  };
+
+  struct Twice : Module<Twice> {
+    Joined a{register_module("a", Joined())};
+    Joined b{register_module("b", a)};
+  };
+
+  Twice model, other;
+  const StateDict state = model.state_dict();
+  EXPECT_EQ(state.size(), 3U);
+  EXPECT_EQ(state.at("a.qk.weight").shape(), (Shape{5, 2}));
+  other.load_state_dict(state);
+  EXPECT_EQ(other.b.k.weight.to_vector<float>(), model.a.k.weight.to_vector<float>());
+}
+
 TEST(ModuleDict, FindsItsModulesByKey) {
   ModuleDict<Linear> heads({{"a", Linear(2, 3)}, {"b", Linear(2, 4)}});
   EXPECT_EQ(heads["b"](ones({1, 2})).size(1), 4);

@@ -88,6 +88,13 @@ void CosineAnnealingWarmRestarts::advance() {
   ++last_epoch_;
 }
 
+std::vector<LRScheduler::Number> CosineAnnealingWarmRestarts::numbers() {
+  std::vector<Number> own = GroupScheduler::numbers();
+  own.push_back({"T_cur", &current_});
+  own.push_back({"T_i", &length_});
+  return own;
+}
+
 double CosineAnnealingWarmRestarts::next_lr(int64_t group) const {
   const double low = options_.eta_min;
   return low + (base_lr(group) - low) * (1 + std::cos(kPi * current_ / length_)) / 2;

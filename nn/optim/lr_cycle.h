@@ -44,7 +44,7 @@ class CosineAnnealingWarmRestarts : public GroupScheduler {
   double next_lr(int64_t group) const override;
   void advance() override;
 
-  std::vector<Number> numbers() override { return {{"T_cur", &current_}, {"T_i", &length_}}; }
+  std::vector<Number> numbers() override;
 
   CosineAnnealingWarmRestartsOptions options_;
   double current_ = -1, length_;  // epochs since the last restart; length of the current period

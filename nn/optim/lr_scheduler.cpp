@@ -38,7 +38,10 @@ void LRScheduler::load_state_dict(const nn::StateDict& state, Site site) {
 }
 
 void LRScheduler::load_state(const nn::StateDict& state) {
-  const std::vector<Number> own = numbers();
+  std::vector<Number> own = numbers();
+  std::erase_if(own, [&](const Number& number) {
+    return number.may_be_missing && !state.contains(number.name);
+  });
   size_t num_found = state.contains("last_epoch");
   for (const Number& number : own)
     num_found += state.contains(number.name);
@@ -55,6 +58,13 @@ void LRScheduler::load_state(const nn::StateDict& state) {
 GroupScheduler::GroupScheduler(Optimizer& optimizer) : LRScheduler(optimizer) {
   for (int64_t group = 0; group < optimizer.num_groups(); ++group)
     base_lrs_.push_back(optimizer.initial_lr(group));
+}
+
+std::vector<LRScheduler::Number> GroupScheduler::numbers() {
+  std::vector<Number> rates;
+  for (size_t group = 0; group < base_lrs_.size(); ++group)
+    rates.push_back({str("base_lr.", group), &base_lrs_[group], true});
+  return rates;
 }
 
 void GroupScheduler::apply(bool closed) {

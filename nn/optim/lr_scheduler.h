@@ -45,10 +45,12 @@ class LRScheduler {
 
   Optimizer& optimizer() const { return *optimizer_; }
 
-  // The state as float64 scalars, "last_epoch" among them. Names of inner schedules are prefixed
-  // with their number and a dot. Options and functions are not part of the state.
+  // The state as float64 scalars, "last_epoch" and the initial rates, "base_lr.0", among them.
+  // Names of inner schedules are prefixed with their number and a dot. Options and functions are
+  // not part of the state.
   virtual nn::StateDict state_dict() const;
-  // Throws InvalidArgument, before anything is changed, if a name is missing or unexpected.
+  // Throws InvalidArgument, before anything is changed, if a name is missing or unexpected. Initial
+  // rates may be missing; they stay then.
   void load_state_dict(const nn::StateDict& state, Site site = Site::here());
 
  protected:
@@ -58,6 +60,7 @@ class LRScheduler {
   struct Number {
     std::string name;
     double* value;
+    bool may_be_missing = false;  // in a state that is loaded
   };
 
   virtual std::vector<Number> numbers() { return {}; }
@@ -93,6 +96,8 @@ class GroupScheduler : public LRScheduler {
 
   // The same rate, computed from the initial rate alone.
   virtual double closed_lr(int64_t group) const { return next_lr(group); }
+
+  std::vector<Number> numbers() override;
 
   // The momentum, or the first beta, of a group in epoch last_epoch(); empty if the schedule does
   // not set it.

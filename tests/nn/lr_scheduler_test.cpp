@@ -103,6 +103,24 @@ TEST(LrScheduler, WrongUseIsRefused) {
   EXPECT_THROW(cycle.step(), InvalidArgument);
 }
 
+// As in PyTorch, a training that goes on follows the rates with which it began.
+TEST(LrScheduler, AStateHasTheInitialRates) {
+  const auto squared = [](int64_t epoch) {
+    return 1.0 / static_cast<double>((epoch + 1) * (epoch + 1));
+  };
+  SGD first = make_sgd(1), second = make_sgd(2), third = make_sgd(2);
+  LambdaLR before(first, {.lr_lambda = squared}), after(second, {.lr_lambda = squared}),
+      without(third, {.lr_lambda = squared});
+  nn::StateDict state = before.state_dict();
+  after.load_state_dict(state);
+  after.step();
+  EXPECT_EQ(second.lr(), 0.25);
+  state.erase("base_lr.0");
+  without.load_state_dict(state);
+  without.step();
+  EXPECT_EQ(third.lr(), 0.5);
+}
+
 TEST(LrScheduler, AStateThatDoesNotFitChangesNothing) {
   SGD sgd = make_sgd(1);
   ExponentialLR a(sgd, {.gamma = 0.5});

@@ -249,12 +249,17 @@ const NamedModules& ModuleBase::children() const {
 }
 
 NamedModules ModuleBase::named_modules() const {
-  NamedModules all{{"", *this}};
-  for (const auto& [name, child] : live_state().children) {
-    for (auto& [inner, module] : child.named_modules()) {
-      all.emplace_back(join_path(name, inner), std::move(module));
-    }
-  }
+  NamedModules all;
+  std::set<const State*> seen;
+  const auto add = [&](const auto& add_inner, const std::string& name,
+                       const ModuleBase& module) -> void {
+    const State& state = module.live_state();
+    if (!seen.insert(&state).second) return;
+    all.emplace_back(name, module);
+    for (const auto& [child_name, child] : state.children)
+      add_inner(add_inner, join_path(name, child_name), child);
+  };
+  add(add, "", *this);
   return all;
 }
 

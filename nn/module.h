@@ -119,7 +119,8 @@ class ModuleBase {
   // Those of this module itself, under all names that they have.
   const NamedTensors& own_parameters() const;
   const NamedTensors& own_buffers() const;
-  // This module (name "") and all descendants.
+  // This module (name "") and all descendants. A module that is registered under several names
+  // appears once, under the first name.
   NamedModules named_modules() const;
   // Direct sub-modules.
   const NamedModules& children() const;

@@ -112,9 +112,7 @@ StateDict ModuleBase::persistent_tensors() const {
 // Names in files, and the names of the parts that they join.
 std::vector<std::pair<std::string, std::vector<std::string>>> ModuleBase::joined_names() const {
   std::vector<std::pair<std::string, std::vector<std::string>>> all;
-  std::set<const State*> seen;  // a module may have several names; its tensors have the first
   for (const auto& [prefix, module] : named_modules()) {
-    if (!seen.insert(&module.live_state()).second) continue;
     for (const State::Joined& joined : module.live_state().joined) {
       auto& [name, parts] =
           all.emplace_back(join_path(prefix, joined.name), std::vector<std::string>());

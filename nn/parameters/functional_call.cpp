@@ -7,17 +7,25 @@
 
 namespace flow::nn::internal {
 
+namespace {
+
+// Adds the tensors of a module, which may have several names, under all of them.
+void add_tensors(const ModuleBase& module, const std::string& prefix,
+                 std::map<std::string, Tensor>& tensors) {
+  for (const NamedTensors* own : {&module.own_parameters(), &module.own_buffers()}) {
+    for (const auto& [name, tensor] : *own)
+      tensors.emplace(prefix + name, tensor);
+  }
+  for (const auto& [name, child] : module.children())
+    add_tensors(child, prefix + name + ".", tensors);
+}
+
+}  // namespace
+
 Substitution::Pairs substitutes(const ModuleBase& module, const NamedValuesArg& named) {
   const SiteScope scope(named.site);
   std::map<std::string, Tensor> own;
-  // Tied parameters have several names.
-  for (const auto& [prefix, inner] : module.named_modules()) {
-    const std::string dot = prefix.empty() ? "" : prefix + ".";
-    for (const auto& tensors : {inner.own_parameters(), inner.own_buffers()}) {
-      for (const auto& [name, tensor] : tensors)
-        own.emplace(dot + name, tensor);
-    }
-  }
+  add_tensors(module, "", own);
   Substitution::Pairs pairs;
   for (const auto& [name, value] : named.values) {
     const auto found = own.find(name);

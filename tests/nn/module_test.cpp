@@ -47,6 +47,25 @@ TEST(Module, ATensorUnderTwoNamesCountsOnce) {
   EXPECT_EQ(names_of(Tied().named_parameters()), (std::vector<std::string>{"a"}));
 }
 
+TEST(Module, AModuleUnderTwoNamesIsListedOnce) {
+  struct Twice : Module<Twice> {
+    Sequential a{register_module("a", Sequential(Linear(2, 2)))};
+    Sequential b{register_module("b", a)};
+
+    Tensor forward(const Tensor& x) { return b(a(x)); }
+  };
+
+  Twice model;
+  std::string names;
+  for (const auto& [name, module] : model.named_modules())
+    names += name + " ";
+  EXPECT_EQ(names, " a a.0 ");
+  int num_applied = 0;
+  model.apply([&](ModuleBase& /*module*/) { ++num_applied; });
+  EXPECT_EQ(num_applied, 3);
+  EXPECT_TRUE(model.get_parameter("b.0.weight").is_same(model.get_parameter("a.0.weight")));
+}
+
 TEST(Module, BadNamesAreRefused) {
   struct Twice : Module<Twice> {
     Twice() {

@@ -151,7 +151,7 @@ class ModuleBase {
 
   // Copies values into the parameters and buffers. Throws InvalidArgument, before anything is
   // written, if a shape differs or (strict) a name is missing or unexpected; the message lists all
-  // differences.
+  // differences. The state may have a tied parameter under all its names, as PyTorch's has.
   LoadResult load_state_dict(const StateDict& state, LoadOptions options = {},
                              Site site = Site::here());
 
@@ -349,6 +349,8 @@ class ModuleBase {
   State& live_state() const;
   // The tensors of state_dict() under the names in the module, sharing memory.
   StateDict persistent_tensors() const;
+  void add_other_names(const std::string& prefix, const StateDict& wanted,
+                       StateDict& tensors) const;
   // Names in files, each with the names of the parts that it joins.
   std::vector<std::pair<std::string, std::vector<std::string>>> joined_names() const;
   NamedTensors collect(bool wants_parameters) const;

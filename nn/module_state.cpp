@@ -109,6 +109,21 @@ StateDict ModuleBase::persistent_tensors() const {
   return tensors;
 }
 
+// The further names of tensors that are registered more than once, as far as `wanted` has them.
+void ModuleBase::add_other_names(const std::string& prefix, const StateDict& wanted,
+                                 StateDict& tensors) const {
+  const State& state = live_state();
+  for (const NamedTensors* own : {&state.parameters, &state.buffers}) {
+    for (const auto& [name, tensor] : *own) {
+      const std::string path = join_path(prefix, name);
+      if (state.transient.contains(name) || !wanted.contains(path)) continue;
+      tensors.emplace(path, tensor.detach());
+    }
+  }
+  for (const auto& [name, child] : state.children)
+    child.add_other_names(join_path(prefix, name), wanted, tensors);
+}
+
 // Names in files, and the names of the parts that they join.
 std::vector<std::pair<std::string, std::vector<std::string>>> ModuleBase::joined_names() const {
   std::vector<std::pair<std::string, std::vector<std::string>>> all;
@@ -171,6 +186,7 @@ LoadResult ModuleBase::load_state_dict(const StateDict& state, LoadOptions optio
     for (size_t i = 0; i < parts.size(); ++i)
       given.emplace(parts[i], pieces[i]);
   }
+  add_other_names("", given, own);
   for (const auto& [name, tensor] : own) {
     const auto found = given.find(name);
     if (found == given.end() && is_optional(name, own)) continue;

@@ -227,6 +227,27 @@ TEST(ModuleTree, JoinedPartsAreOneTensorInFiles) {
             std::string::npos);
 }
 
+// PyTorch's state_dict() has tied parameters under all their names.
+TEST(ModuleTree, AStateMayHaveATiedParameterUnderAllItsNames) {
+  struct Tied : Module<Tied> {
+    Linear first{register_module("first", Linear(2, 2))};
+    Linear second{register_module("second", Linear(2, 2))};
+
+    Tied() { tie(second.weight, first.weight); }
+  };
+
+  Tied model;
+  StateDict state = model.state_dict();
+  EXPECT_EQ(state.size(), 3U);
+  state["first.weight"] = full({2, 2}, 3);
+  state["second.weight"] = state["first.weight"];
+  model.load_state_dict(state);
+  EXPECT_EQ(model.second.weight.to_vector<float>(), (std::vector<float>{3, 3, 3, 3}));
+  state["second.weight"] = ones({2});
+  EXPECT_NE(error_of([&] { model.load_state_dict(state); }).find("shape of second.weight"),
+            std::string::npos);
+}
+
 TEST(ModuleTree, AModuleWithTwoNamesIsJoinedOnce) {
   struct Joined : Module<Joined> {
     Linear q{register_module("q", Linear(2, 2))};

@@ -25,7 +25,7 @@ ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOpti
             "received ",
             o.mode, " and ", o.threshold_mode));
   }
-  options_.min_lr = per_group("ReduceLROnPlateau", "min_lr", o.min_lr, optimizer);
+  per_group("ReduceLROnPlateau", "min_lr", o.min_lr, optimizer);
   const double infinity = std::numeric_limits<double>::infinity();
   best_ = o.mode == "min" ? infinity : -infinity;
 }
@@ -40,6 +40,9 @@ bool ReduceLROnPlateau::is_better(double metric) const {
 }
 
 void ReduceLROnPlateau::step(double metric) {
+  // The optimizer may have got groups.
+  const std::vector<double> min_lr =
+      per_group("ReduceLROnPlateau", "min_lr", options_.min_lr, *optimizer_);
   if (is_better(metric)) {
     best_ = metric;
     num_bad_ = 0;
@@ -53,12 +56,9 @@ void ReduceLROnPlateau::step(double metric) {
   if (num_bad_ <= options_.patience) return;
   cooldown_left_ = options_.cooldown;
   num_bad_ = 0;
-  const auto num_groups =
-      std::min(optimizer_->num_groups(), static_cast<int64_t>(options_.min_lr.size()));
-  for (int64_t group = 0; group < num_groups; ++group) {
+  for (int64_t group = 0; group < optimizer_->num_groups(); ++group) {
     const double old_lr = optimizer_->lr(group);
-    const double new_lr =
-        std::max(old_lr * options_.factor, options_.min_lr[static_cast<size_t>(group)]);
+    const double new_lr = std::max(old_lr * options_.factor, min_lr[static_cast<size_t>(group)]);
     if (old_lr - new_lr > options_.eps) optimizer_->set_group_lr(group, new_lr);
   }
 }

@@ -21,7 +21,8 @@ struct ReduceLROnPlateauOptions {
 };
 
 // Multiplies the rates by `factor` when the metric has not improved for more than `patience` steps.
-// Refused options are InvalidArgument.
+// Refused options are InvalidArgument, and so is a step with several min_lr after the optimizer got
+// another group.
 class ReduceLROnPlateau {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {},

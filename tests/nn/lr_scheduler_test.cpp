@@ -103,6 +103,20 @@ TEST(LrScheduler, WrongUseIsRefused) {
   EXPECT_THROW(cycle.step(), InvalidArgument);
 }
 
+TEST(LrScheduler, APlateauReducesTheRatesOfLaterGroupsToo) {
+  const Tensor a = zeros({1}, {.requires_grad = true}), b = zeros({1}, {.requires_grad = true});
+  SGD sgd({a}, {.lr = 1});
+  ReduceLROnPlateau plateau(sgd, {.factor = 0.5, .patience = 0, .min_lr = 0.1});
+  plateau.step(1);
+  sgd.add_param_group({{b}, {.lr = 2}});
+  plateau.step(1);
+  EXPECT_EQ(sgd.lr(0), 0.5);
+  EXPECT_EQ(sgd.lr(1), 1);
+  ReduceLROnPlateau of_each(sgd, {.min_lr = {0.1, 0.2}});
+  sgd.add_param_group({{zeros({1}, {.requires_grad = true})}, {.lr = 2}});
+  EXPECT_THROW(of_each.step(1), InvalidArgument);
+}
+
 // As in PyTorch, a training that goes on follows the rates with which it began.
 TEST(LrScheduler, AStateHasTheInitialRates) {
   const auto squared = [](int64_t epoch) {

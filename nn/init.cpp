@@ -118,6 +118,12 @@ std::vector<double> normal_values(const Tensor& tensor) {
   return empty_like(tensor, {.dtype = float64}).normal_(0, 1).to_vector<double>();
 }
 
+void check_floating(const char* caller, const Tensor& tensor) {
+  if (is_floating(tensor.dtype())) return;
+  throw InvalidArgument(
+      str("[", caller, "] a floating tensor is needed; cast it; received ", tensor.meta()));
+}
+
 double normal_probability(double x) {
   return std::erfc(-x / std::numbers::sqrt2) / 2;
 }
@@ -293,6 +299,7 @@ const Tensor& sparse_(const Tensor& tensor, double sparsity, double std, Site si
         str("[sparse_] the tensor must have two dims, and sparsity must be from 0 to 1; received ",
             tensor.meta(), " and ", sparsity, "; reshape the tensor or change sparsity"));
   }
+  check_floating("sparse_", tensor);
   return internal::draw_initial(tensor,
                                 [=](const Tensor& target) { draw_sparse(target, sparsity, std); });
 }
@@ -303,6 +310,7 @@ const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& opti
     throw InvalidArgument(str("[trunc_normal_] std must be positive and a below b; received ",
                               options.std, ", ", options.a, ", ", options.b));
   }
+  check_floating("trunc_normal_", tensor);
   return internal::draw_initial(tensor,
                                 [=](const Tensor& target) { draw_trunc_normal(target, options); });
 }
@@ -367,6 +375,7 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain, Site site) {
     throw InvalidArgument(str("[orthogonal_] the tensor must have at least two dims; received ",
                               tensor.meta(), "; use another initialization for vectors"));
   }
+  check_floating("orthogonal_", tensor);
   if (tensor.numel() == 0) return tensor;
   return internal::draw_initial(tensor,
                                 [=](const Tensor& target) { draw_orthogonal(target, gain); });

@@ -1,7 +1,8 @@
 // Initial values of parameters, in place and not recorded by autograd. Formulas and defaults are
 // PyTorch's. The logical values of a global tensor do not depend on its layout, and those of a
 // local tensor are the same on every rank: a model has the weights of a single process, however it
-// is laid out. All functions return the tensor.
+// is laid out. All functions return the tensor. Random values need a floating one, else
+// InvalidArgument.
 #pragma once
 
 #include <cstdint>

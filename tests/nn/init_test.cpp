@@ -105,6 +105,14 @@ TEST(Init, SparseZeroesAFractionOfEachColumn) {
   EXPECT_THROW(sparse_(w, 1.5), InvalidArgument);
 }
 
+TEST(Init, IntegersAreRefused) {
+  const Tensor numbers = ones({3, 3}, {.dtype = int64});
+  EXPECT_THROW(sparse_(numbers, 0.5), InvalidArgument);
+  EXPECT_THROW(trunc_normal_(numbers), InvalidArgument);
+  EXPECT_THROW(orthogonal_(numbers), InvalidArgument);
+  EXPECT_EQ(numbers.sum().item<int64_t>(), 9);
+}
+
 TEST(LayerInit, LayersStartAsInPyTorch) {
   manual_seed(3);
   // The quirk of the transposed convolution: fan_in counts dim 1 of its weight, out / groups.

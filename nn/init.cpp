@@ -350,12 +350,13 @@ double xavier_std(const char* caller, const Tensor& tensor, double gain) {
 const Tensor& kaiming_uniform_(const Tensor& tensor, const KaimingOptions& options, Site site) {
   const SiteScope scope(site);
   const double bound = std::sqrt(3.0) * kaiming_std("kaiming_uniform_", tensor, options);
-  return uniform_(tensor, -bound, bound);
+  return tensor.numel() == 0 ? tensor : uniform_(tensor, -bound, bound);
 }
 
 const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& options, Site site) {
   const SiteScope scope(site);
-  return normal_(tensor, 0, kaiming_std("kaiming_normal_", tensor, options));
+  const double std = kaiming_std("kaiming_normal_", tensor, options);
+  return tensor.numel() == 0 ? tensor : normal_(tensor, 0, std);
 }
 
 const Tensor& xavier_uniform_(const Tensor& tensor, double gain, Site site) {

@@ -60,7 +60,7 @@ struct KaimingOptions {
 };
 
 // U(-bound, bound) with bound = gain √(3 / fan), or N(0, gain² / fan) (He et al. 2015). Requires at
-// least two dims, else InvalidArgument.
+// least two dims, else InvalidArgument. A tensor without elements may have a fan of 0.
 const Tensor& kaiming_uniform_(const Tensor& tensor, const KaimingOptions& options = {},
                                Site site = Site::here());
 const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& options = {},

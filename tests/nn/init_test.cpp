@@ -113,6 +113,11 @@ TEST(Init, IntegersAreRefused) {
   EXPECT_EQ(numbers.sum().item<int64_t>(), 9);
 }
 
+TEST(Init, AWeightWithoutElementsIsLeftAlone) {
+  EXPECT_EQ(kaiming_uniform_(empty({3, 0})).numel(), 0);
+  EXPECT_EQ(kaiming_normal_(empty({0, 3}), {.mode = "fan_out"}).numel(), 0);
+}
+
 TEST(LayerInit, LayersStartAsInPyTorch) {
   manual_seed(3);
   // The quirk of the transposed convolution: fan_in counts dim 1 of its weight, out / groups.

@@ -12,16 +12,15 @@ Tensor Sequential::forward(const Tensor& x) {
 }
 
 AnyModule& Sequential::operator[](PositionArg i) {
-  const int64_t position = i.value < 0 ? i.value + size() : i.value;
-  if (position < 0 || position >= size()) internal::check_position("Sequential", i, size());
-  return modules_[static_cast<size_t>(position)];
+  return modules_[internal::checked_position("Sequential", i, size())];
 }
 
 namespace internal {
-void check_position(const char* list, PositionArg i, int64_t size) {
-  if (i.value >= 0 && i.value < size) return;
+size_t checked_position(const char* list, PositionArg i, int64_t size) {
+  const int64_t position = i.value < 0 ? i.value + size : i.value;
+  if (position >= 0 && position < size) return static_cast<size_t>(position);
   throw InvalidArgument(str("[", list, "] index ", i.value, " is out of range: the list has ", size,
-                            " elements; use an index from 0 to size() - 1"),
+                            " elements; use an index from -size() to size() - 1"),
                         i.site);
 }
 }  // namespace internal
@@ -62,8 +61,7 @@ void ParameterList::push_back(const Tensor& parameter, Site site) {
 }
 
 const Tensor& ParameterList::operator[](PositionArg i) const {
-  internal::check_position("ParameterList", i, size());
-  return parameters_[static_cast<size_t>(i.value)];
+  return parameters_[internal::checked_position("ParameterList", i, size())];
 }
 
 ParameterDict::ParameterDict(const NamedTensors& parameters, Site site) {

@@ -88,8 +88,9 @@ class Sequential : public Module<Sequential> {
 };
 
 namespace internal {
-// Throws InvalidArgument, naming `list`, unless 0 <= i < size.
-void check_position(const char* list, PositionArg i, int64_t size);
+// Counts from the end if `i` is negative. Throws InvalidArgument, naming `list`, unless
+// -size <= i < size.
+size_t checked_position(const char* list, PositionArg i, int64_t size);
 }  // namespace internal
 
 // A list of modules of one type, named 0, 1, …. It has no forward.
@@ -101,10 +102,9 @@ class ModuleList : public Module<ModuleList<M>> {
         this->register_module(std::to_string(modules_.size()), std::move(module), site));
   }
 
-  // Throws InvalidArgument unless 0 <= i < size().
+  // Counts from the end if `i` is negative. Throws InvalidArgument if there is no such module.
   M& operator[](PositionArg i) {
-    internal::check_position("ModuleList", i, size());
-    return modules_[static_cast<size_t>(i.value)];
+    return modules_[internal::checked_position("ModuleList", i, size())];
   }
 
   auto begin() { return modules_.begin(); }
@@ -169,7 +169,7 @@ class ParameterList : public Module<ParameterList> {
   // The tensor becomes a parameter, which records gradients.
   void push_back(const Tensor& parameter, Site site = Site::here());
 
-  // Throws InvalidArgument unless 0 <= i < size().
+  // Counts from the end if `i` is negative. Throws InvalidArgument if there is no such parameter.
   const Tensor& operator[](PositionArg i) const;
 
   auto begin() const { return parameters_.begin(); }

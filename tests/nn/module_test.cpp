@@ -175,13 +175,19 @@ TEST(Linear, StartsWithinPyTorchsBound) {
   EXPECT_FALSE(Linear(2, 2, {.bias = false}).bias.defined());
 }
 
-TEST(Module, ListsRefusePositionsThatAreNotThere) {
+TEST(Module, ListsCountFromBothEnds) {
   nn::ModuleList<nn::Linear> list;
   list.push_back(nn::Linear(2, 2));
+  list.push_back(nn::Linear(2, 3));
+  const nn::ParameterList parameters({ones({1}), ones({2})});
 
-  EXPECT_THROW(list[1], InvalidArgument);
-  EXPECT_THROW(list[-1], InvalidArgument);
   EXPECT_EQ(list[0].weight.shape(), Shape({2, 2}));
+  EXPECT_EQ(list[-1].weight.shape(), Shape({3, 2}));
+  EXPECT_EQ(parameters[-2].shape(), Shape({1}));
+  EXPECT_EQ(parameters[-1].shape(), Shape({2}));
+  EXPECT_THROW(list[2], InvalidArgument);
+  EXPECT_THROW(list[-3], InvalidArgument);
+  EXPECT_THROW(parameters[-3], InvalidArgument);
 }
 
 // A list holds handles of its modules.

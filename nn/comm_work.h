@@ -39,8 +39,8 @@ struct MessageOptions {
   int64_t tag = 0;
 };
 
-// Sends x to rank `to` of the world. Messages between two ranks match in order and by tag. Both
-// sides must give the same number of bytes.
+// Sends x to rank `to` of the world. Messages between two ranks match in order and by tag; those of
+// compiled steps match among themselves. Both sides must give the same number of bytes.
 void send(const TensorArg& x, int64_t to, const MessageOptions& options = {});
 // Receives into x, which must be contiguous and must not require a gradient.
 void recv(const TensorArg& x, int64_t from, const MessageOptions& options = {});

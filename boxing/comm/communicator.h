@@ -69,6 +69,8 @@ struct Fingerprint {
   // The hash of the compiled step that runs; 0 outside of one.
   uint64_t step_hash() const { return step == nullptr ? 0 : step->hash; }
 
+  bool is_in_step() const { return step_hash() != 0; }
+
   // A hash of the fields that the caller sets, except the site.
   uint64_t context_hash() const;
   // A hash of everything except the site; equal in every process; never 0.
@@ -164,11 +166,13 @@ class Communicator {
                                  const Fingerprint& what);
   virtual void broadcast(void* data, int64_t bytes, int64_t root, const Fingerprint& what) = 0;
 
-  // Messages between two members, matched in order by tag. Both sides must pass the same number of
-  // bytes and run the same step. Until wait() returns, `source` must not change and `target` must
-  // not be read or written. On either side the data may be in the memory of the rank's CUDA device
-  // (what.device). It is then ordered with the work of the calling thread: a message has what was
-  // queued before isend(), and after wait() the rank may queue work that uses its memory.
+  // Messages between two members, matched in order by tag. A step's messages match its receives
+  // only, because the tags of its edges may be those that the program uses outside. Both sides must
+  // pass the same number of bytes and run the same step. Until wait() returns, `source` must not
+  // change and `target` must not be read or written. On either side the data may be in the memory
+  // of the rank's CUDA device (what.device). It is then ordered with the work of the calling
+  // thread: a message has what was queued before isend(), and after wait() the rank may queue work
+  // that uses its memory.
   virtual Transfer isend(const void* source, int64_t bytes, int64_t peer, int64_t tag,
                          const Fingerprint& what) = 0;
   virtual Transfer irecv(void* target, int64_t bytes, int64_t peer, int64_t tag,

@@ -26,6 +26,10 @@ struct ProcessGroup::Expected {
 
   bool is_on_device() const { return on_device.data.ready != nullptr; }
 
+  bool is_for(const ControlHead& message) const {
+    return tag == message.tag && what.is_in_step() == (message.hash != 0);
+  }
+
   bool is_done() const {
     return is_received || on_device.is_done() || (bulk != nullptr && bulk->is_done());
   }
@@ -145,7 +149,7 @@ void ProcessGroup::receive(int64_t from, ControlMessage message) {
     case ControlHead::Kind::kMessage: {
       const auto match =
           std::find_if(sender.expected.begin(), sender.expected.end(),
-                       [&](const Expected* one) { return one->tag == message.head.tag; });
+                       [&](const Expected* one) { return one->is_for(message.head); });
       if (match == sender.expected.end()) {
         sender.sent.push_back(std::move(message));
         return;
@@ -408,7 +412,7 @@ Transfer ProcessGroup::irecv(void* target, int64_t bytes, int64_t peer_member, i
   const auto lock = world_.lock();
   auto& sent = peer(peer_member).sent;
   const auto match = std::find_if(sent.begin(), sent.end(), [&](const ControlMessage& message) {
-    return message.head.tag == tag;
+    return expected.is_for(message.head);
   });
   if (match == sent.end()) {
     peer(peer_member).expected.push_back(&expected);

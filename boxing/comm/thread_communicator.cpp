@@ -56,10 +56,14 @@ struct PendingTransfer final : TransferState {
   int64_t peer_rank;
 };
 
-// Removes and returns the first message with the tag; null if there is none.
-std::shared_ptr<Message> take(std::deque<std::shared_ptr<Message>>& messages, int64_t tag) {
-  const auto found = std::find_if(messages.begin(), messages.end(),
-                                  [&](const auto& message) { return message->tag == tag; });
+// Removes and returns the first message that `other`, the other side of a message, is for; null if
+// there is none.
+std::shared_ptr<Message> take(std::deque<std::shared_ptr<Message>>& messages,
+                              const Message& other) {
+  const auto found =
+      std::find_if(messages.begin(), messages.end(), [&](const std::shared_ptr<Message>& message) {
+        return message->tag == other.tag && message->what.is_in_step() == other.what.is_in_step();
+      });
   if (found == messages.end()) return nullptr;
   std::shared_ptr<Message> message = *found;
   messages.erase(found);
@@ -361,7 +365,7 @@ Transfer ThreadCommunicator::isend(const void* source, int64_t bytes, int64_t pe
   Mailbox& mailbox = board_.mailbox(position(), peer);
   {
     const std::lock_guard lock(mailbox.mutex);
-    const std::shared_ptr<Message> expected = take(mailbox.expected, tag);
+    const std::shared_ptr<Message> expected = take(mailbox.expected, *message);
     if (!expected) {
       const bool is_buffered = bytes <= kBufferedBytes &&
                                mailbox.buffered_bytes + buffered_cost(bytes) <= kMostBufferedBytes;
@@ -391,7 +395,7 @@ Transfer ThreadCommunicator::irecv(void* target, int64_t bytes, int64_t peer, in
   bool is_sender_waiting = false;
   {
     const std::lock_guard lock(mailbox.mutex);
-    const std::shared_ptr<Message> sent = take(mailbox.sent, tag);
+    const std::shared_ptr<Message> sent = take(mailbox.sent, *message);
     if (!sent) {
       mailbox.expected.push_back(message);
       return std::make_unique<PendingTransfer>(context_, mailbox, message, rank_of(peer));

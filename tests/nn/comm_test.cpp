@@ -176,6 +176,47 @@ TEST_P(Comm, WhatAnErrorDropsIsNotTakenForAnotherMessage) {
   });
 }
 
+struct Twice : nn::Module<Twice> {
+  Tensor forward(const Tensor& x) { return 2 * x; }
+};
+
+struct Pipeline : nn::Graph<Pipeline> {
+  Placement first{"cpu", {0}}, last{"cpu", {1}};
+  Twice front, back;
+
+  Pipeline() {
+    nn::graph_module(front).set_stage(0, first);
+    nn::graph_module(back).set_stage(1, last);
+  }
+
+  Tensor build(const Tensor& x) {
+    return back(front(x).to_global({.placement = last, .sbp = sbp::broadcast}));
+  }
+};
+
+// The first edge has tag 0, and the ranks of the edge are those of the world.
+TEST_P(Comm, MessagesOfCompiledStepsAreKeptApart) {
+  run_on_ranks(2, [] {
+    Pipeline graph;
+    const Tensor x = ones({3}, {.placement = graph.first, .sbp = sbp::broadcast});
+    if (me() == 0) {
+      comm::send(full({3}, 7.0), 1);
+      graph(x);
+      graph(x);
+      comm::send(full({3}, 8.0), 1);
+      return;
+    }
+    const Tensor first = zeros({3}), second = zeros({3});
+    EXPECT_EQ(graph(x).to_local().to_vector<float>(), (Floats{4, 4, 4}));
+    comm::recv(first, 0);
+    EXPECT_EQ(first.to_vector<float>(), (Floats{7, 7, 7}));
+    comm::Work receiving = comm::irecv(second, 0);
+    EXPECT_EQ(graph(x).to_local().to_vector<float>(), (Floats{4, 4, 4}));
+    receiving.wait();
+    EXPECT_EQ(second.to_vector<float>(), (Floats{8, 8, 8}));
+  });
+}
+
 TEST_P(Comm, AHandleThatGetsAnotherCallWaitsForTheFirst) {
   run_on_ranks(2, [] {
     const Tensor x = full({3}, 1.0), y = full({3}, 2.0);

@@ -95,9 +95,11 @@ JoinedParts join_parts(const Tensor& local, const Layout& layout, Site site) {
                context.world_size(), "to_global");
   std::vector<Shape> parts;
   const DType dtype = all[first].dtype;
+  bool requires_grad = false;
   for (const int64_t rank : layout.placement.ranks()) {
     const PartShape& part = all[static_cast<size_t>(rank)];
     parts.push_back(shape_of(part));
+    requires_grad |= part.requires_grad;
     if (part.dtype != dtype) {
       throw InvalidArgument(str("[to_global] the parts have different dtypes: rank ", rank,
                                 " passes ", part.dtype, ", rank ", layout.placement.ranks()[0],
@@ -105,7 +107,7 @@ JoinedParts join_parts(const Tensor& local, const Layout& layout, Site site) {
                             site);
     }
   }
-  return {join_shapes(parts, layout), dtype, all[first].requires_grad};
+  return {join_shapes(parts, layout), dtype, requires_grad};
 }
 
 }  // namespace flow::boxing

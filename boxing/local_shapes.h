@@ -16,7 +16,7 @@ Shape join_shapes(std::span<const Shape> parts, const Layout& layout);
 struct JoinedParts {
   Shape shape;  // logical
   DType dtype = DType::kFloat32;
-  bool requires_grad = false;  // whether the part of the placement's first rank requires grad
+  bool requires_grad = false;  // whether a part of the placement does
 };
 
 // Calls join_shapes on the parts that the ranks of the placement pass, and tells every rank the

@@ -286,11 +286,11 @@ Tensor Tensor::to_global(const ToGlobalOptions& options, Site site) const {
   boxing::LocalToGlobalAttrs attrs{.placement = options.placement, .nd_sbp = options.sbp};
   const auto joined = boxing::join_parts(*this, {options.placement, options.sbp}, site);
   attrs.shape = joined.shape;
-  // The tensor of a rank outside the placement is ignored, but this rank learns the same meta and
-  // takes the same part in backward.
+  // All ranks learn the same meta and take the same part in backward: also those whose part is a
+  // constant, and those outside the placement, whose tensor is ignored.
   Tensor part = *this;
   const bool is_alike = dtype() == joined.dtype && requires_grad() == joined.requires_grad;
-  if (!is_alike && !options.placement.contains(env::rank())) {
+  if (!is_alike) {
     part = cast(detach(), joined.dtype).detach().requires_grad_(joined.requires_grad);
   }
   const bool is_extremum = std::any_of(attrs.nd_sbp.begin(), attrs.nd_sbp.end(), [](Sbp entry) {

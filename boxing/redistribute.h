@@ -14,8 +14,9 @@ namespace flow {
 // are concatenated; their shapes must be those of the balanced split. Along a broadcast axis the
 // first rank's data replaces the others. Along a partial axis each part is an addend, or a
 // candidate for the maximum or minimum. Every rank of the world must call it, because all ranks
-// learn the logical shape; the tensors of ranks outside the placement are ignored. The result
-// shares memory with the input if no data moves.
+// learn the logical shape; the tensors of ranks outside the placement are ignored. If one part
+// requires grad, the result does so on all ranks. The result shares memory with the input if no
+// data moves.
 //
 // For a global tensor, any layout can become any other. The ranks of both placements carry out the
 // change. If the layouts are equal, the tensor itself is returned.

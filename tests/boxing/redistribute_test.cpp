@@ -123,6 +123,20 @@ TEST(ToGlobal, RanksOutsideTakePartInBackward) {
   });
 }
 
+TEST(ToGlobal, RanksWithConstantPartsTakePartInBackward) {
+  run_ranks(2, [] {
+    const Tensor local = ones({1, 2}, {.requires_grad = me() == 1});
+    const Tensor rows = local.to_global({.placement = kPair, .sbp = kS0});
+    const Tensor columns = rows.to_global({.sbp = kS1});
+    EXPECT_TRUE(rows.requires_grad());
+    (columns * columns).sum().backward();
+    EXPECT_EQ(local.grad().defined(), me() == 1);
+    if (me() == 1) {
+      EXPECT_EQ(local.grad().to_vector<float>(), (Floats{2, 2}));
+    }
+  });
+}
+
 TEST(ToGlobal, PartsOfDifferentNumbersOfDimsAreAnErrorOnAllRanks) {
   run_ranks(2, [] {
     const Tensor local = me() == 0 ? ones({2, 3}) : zeros({2});

@@ -37,7 +37,7 @@ TracedStep::TracedStep(Optimizer& optimizer, graph::Trace& trace)
     Input& input = inputs_[parameter.input];
     parameter.first_rate = input.num_rates;
     input.num_rates += optimizer.num_rates();
-    is_special_ |= starts_special(parameter);
+    parameter.is_special = starts_special(parameter);
     parameters_.push_back(std::move(parameter));
   });
   for (Input& input : inputs_) {
@@ -91,8 +91,10 @@ size_t TracedStep::input_for(const Tensor& parameter) {
   return inputs_.size() - 1;
 }
 
+// A buffer that the rule has not needed so far begins at this step.
 bool TracedStep::starts_special(const Parameter& parameter) const {
-  return optimizer_.states_[parameter.number].step == 0 &&
+  const Optimizer::ParamState& state = optimizer_.states_[parameter.number];
+  return (state.step == 0 || !state.buffers[0].defined()) &&
          optimizer_.has_special_first_step(parameter.number);
 }
 
@@ -101,16 +103,15 @@ bool TracedStep::fits() const {
   optimizer_.for_each_param([&](const Tensor& tensor, size_t number) {
     same &= number < requires_grad_.size() && requires_grad_[number] == tensor.requires_grad();
   });
-  bool is_special = false;
   for (const Parameter& parameter : parameters_) {
     if (!same) return false;
     const std::vector<Tensor>& buffers = optimizer_.states_[parameter.number].buffers;
     same = std::equal(buffers.begin(), buffers.end(), parameter.buffers.begin(),
                       parameter.buffers.end(),
-                      [](const Tensor& a, const Tensor& b) { return a.is_same(b); });
-    is_special |= starts_special(parameter);
+                      [](const Tensor& a, const Tensor& b) { return a.is_same(b); }) &&
+           starts_special(parameter) == parameter.is_special;
   }
-  return same && is_special == is_special_;
+  return same;
 }
 
 void TracedStep::begin_run() {

@@ -17,7 +17,8 @@ class TracedStep {
   TracedStep(Optimizer& optimizer, graph::Trace& trace);
 
   // True if the traced step is still the optimizer's step: the same parameters record gradients,
-  // the state tensors are the same, and the same groups have a momentum.
+  // the state tensors are the same, the same groups have a momentum, and the same parameters begin
+  // with a first step that differs from later ones.
   bool fits() const;
 
   // False if no parameter had a gradient, as under NoGradGuard.
@@ -39,8 +40,9 @@ class TracedStep {
   struct Parameter {
     Tensor tensor;
     size_t number = 0;
-    size_t input = 0;       // index of the entry of inputs_ that holds the rates
-    size_t first_rate = 0;  // index of the first rate in that entry
+    size_t input = 0;         // index of the entry of inputs_ that holds the rates
+    size_t first_rate = 0;    // index of the first rate in that entry
+    bool is_special = false;  // its update is a first one that differs from later ones
     std::vector<Tensor> buffers = {};
     std::vector<double> numbers_before = {};  // before the last begin_run()
   };
@@ -64,7 +66,6 @@ class TracedStep {
   std::vector<Input> inputs_;
   std::vector<bool> requires_grad_;  // by parameter number
   std::vector<bool> uses_momentum_;  // by group
-  bool is_special_ = false;
 };
 
 }  // namespace flow::optim

@@ -426,6 +426,78 @@ TEST(GraphReads, SchedulesOfMomentumNeedNoNewPlan) {
   }
 }
 
+// The momentum of a group may begin at any step, and other steps may begin that of one parameter
+// only.
+struct Dampened {
+  Tensor a = tensor({1.F, 2.F}, {.requires_grad = true});
+  Tensor b = tensor({3.F, 4.F}, {.requires_grad = true});
+  optim::SGD optimizer;
+
+  explicit Dampened(double momentum)
+      : optimizer({a, b}, {.lr = 0.1, .momentum = momentum, .dampening = 0.5}) {}
+
+  // An eager step of b alone.
+  void step_b(const Tensor& x) {
+    (x * b).sum().backward();
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+
+  std::vector<float> values() const { return cat({a.detach(), b.detach()}, 0).to_vector<float>(); }
+};
+
+struct TrainsDampened : nn::Graph<TrainsDampened> {
+  Tensor a, b;
+  optim::SGD& optimizer;
+
+  explicit TrainsDampened(Dampened& model) : a(model.a), b(model.b), optimizer(model.optimizer) {
+    add_optimizer(optimizer);
+  }
+
+  Tensor build(const Tensor& x) {
+    Tensor loss = (x * a * b).sum();
+    loss.backward();
+    return loss;
+  }
+
+  void step(const Tensor& x, bool compiled) {
+    if (compiled) {
+      (*this)(x);
+      return;
+    }
+    build(x);
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+};
+
+TEST(GraphReads, AParameterMayTakeItsFirstStepElsewhere) {
+  const auto run = [](bool compiled) {
+    const Tensor x = tensor({1.F, 2.F});
+    Dampened model(0.9);
+    TrainsDampened graph(model);
+    if (compiled) graph.compile(x);
+    model.step_b(x);
+    graph.step(x, compiled);
+    return model.values();
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
+TEST(GraphReads, DampenedMomentumMayBeginLater) {
+  const auto run = [](bool compiled) {
+    const Tensor x = tensor({1.F, 2.F});
+    Dampened model(0);
+    TrainsDampened graph(model);
+    for (int step = 0; step < 6; ++step) {
+      if (step == 2) model.optimizer.set_group_momentum(0, 0.9);
+      graph.step(x, compiled);
+    }
+    return model.values();
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
 // ---- captured tensors
 
 TEST(GraphCaptures, StridedTensorsFromOutsideKeepTheirValues) {

@@ -77,9 +77,10 @@ class GradsAside {
     }
   }
 
+  // Backwards: of a parameter that two optimizers have, the first gradient is the one it had.
   ~GradsAside() {
-    for (const auto& [parameter, grad] : grads_)
-      parameter.set_grad(grad);
+    for (auto entry = grads_.rbegin(); entry != grads_.rend(); ++entry)
+      entry->first.set_grad(entry->second);
   }
 
   GradsAside(const GradsAside&) = delete;

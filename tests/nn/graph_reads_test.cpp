@@ -706,6 +706,34 @@ TEST(GraphReads, GradientsOfOtherParametersStayAsTheyAre) {
   EXPECT_FALSE(graph.head.weight.equal(weight));
 }
 
+// Two optimizers share a weight.
+struct TrainsTwice : nn::Graph<TrainsTwice> {
+  Tensor weight = tensor({1.F, 2.F}, {.requires_grad = true});
+  optim::SGD first{{weight}, {.lr = 0.1}}, second{{weight}, {.lr = 0.01}};
+
+  TrainsTwice() {
+    add_optimizer(first);
+    add_optimizer(second);
+  }
+
+  Tensor build(const Tensor& x) {
+    Tensor loss = (x * weight).sum();
+    loss.backward();
+    return loss;
+  }
+};
+
+TEST(GraphReads, TheGradientOfASharedParameterStaysAsItIs) {
+  const Tensor x = tensor({3.F, 5.F});
+  TrainsTwice graph;
+  graph.build(x);
+
+  graph(x);
+
+  ASSERT_TRUE(graph.weight.grad().defined());
+  EXPECT_EQ(graph.weight.grad().to_vector<float>(), (std::vector<float>{3, 5}));
+}
+
 // As in eager mode: the gradient needs the buffer as it was.
 struct WritesSaved : nn::Graph<WritesSaved> {
   nn::Linear layer{nn::Linear(3, 3)};

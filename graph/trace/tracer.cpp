@@ -91,6 +91,10 @@ Trace::~Trace() {
   if (is_active_) restore();
 }
 
+void Trace::OutsideTensor::restore_grad() const {
+  if (tensor.is_leaf() && is_traced(tensor.grad())) tensor.set_grad(grad);
+}
+
 void Trace::restore() {
   is_active_ = false;
   thread_state().interpreter = outer_;
@@ -98,9 +102,9 @@ void Trace::restore() {
   set_generator_state(draws_from_);
   autograd::drop_cached_casts();
   for (const CapturedTensor& capture : captures_) {
-    if (capture.tensor.is_leaf() && is_traced(capture.tensor.grad())) {
-      capture.tensor.set_grad(capture.grad);
-    }
+    capture.restore_grad();
+    for (const OutsideTensor& other : capture.others)
+      other.restore_grad();
   }
 }
 
@@ -148,13 +152,12 @@ std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
     const TensorImpl& known = capture.tensor.impl();
     if (&known == &impl) return capture.value;
     if (!impl.storage || known.meta != impl.meta || known.offset != impl.offset) continue;
-    const auto is_it = [&](const Tensor& other) { return other.is_same(tensor); };
+    const auto is_it = [&](const OutsideTensor& other) { return other.tensor.is_same(tensor); };
     if (std::none_of(capture.others.begin(), capture.others.end(), is_it)) {
-      capture.others.push_back(tensor);
+      capture.others.emplace_back(tensor);
       // Of a parameter and its aliases, the parameter is the capture.
       if (impl.requires_grad && !known.requires_grad) {
-        std::swap(capture.tensor, capture.others.back());
-        capture.grad = tensor.grad();
+        std::swap(static_cast<OutsideTensor&>(capture), capture.others.back());
       }
     }
     return capture.value;
@@ -165,7 +168,7 @@ std::shared_ptr<Trace::TracedValue> Trace::value_of(const Tensor& tensor) {
   slot->value = add_value(Value::of(*impl.meta));
   graph_.captures.push_back({slot->value, slot->value});
   same_storage.push_back(captures_.size());
-  captures_.push_back({tensor, slot, tensor.requires_grad() ? tensor.grad() : Tensor()});
+  captures_.push_back({OutsideTensor(tensor), slot});
   return slot;
 }
 
@@ -332,9 +335,9 @@ TracedStep Trace::finish(const std::vector<Tensor>& outputs) {
     graph_.captures[i].final_value = captures_[i].value->value;
     step.captures.push_back(captures_[i].tensor);
     step.handles.push_back({captures_[i].tensor, i});
-    for (Tensor& other : captures_[i].others) {
+    for (const OutsideTensor& other : captures_[i].others) {
       // Nobody else refers to an alias that an op has made for itself.
-      if (other.impl().use_count() > 1) step.handles.push_back({std::move(other), i});
+      if (other.tensor.impl().use_count() > 1) step.handles.push_back({other.tensor, i});
     }
   }
   step.copied = overlapping_captures();

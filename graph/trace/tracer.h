@@ -111,12 +111,21 @@ class Trace final : public Interpreter {
 
   struct TracedValue;
 
-  // An outside tensor, its stand-in in the trace, and its gradient before the trace.
-  struct CapturedTensor {
+  // An outside tensor and its gradient before the trace.
+  struct OutsideTensor {
+    explicit OutsideTensor(const Tensor& outside)
+        : tensor(outside), grad(outside.requires_grad() ? outside.grad() : Tensor()) {}
+
+    void restore_grad() const;
+
     Tensor tensor;
-    std::shared_ptr<TracedValue> value;
     Tensor grad;
-    std::vector<Tensor> others = {};  // further tensors that show the same memory
+  };
+
+  // An outside tensor, and its stand-in in the trace.
+  struct CapturedTensor : OutsideTensor {
+    std::shared_ptr<TracedValue> value;
+    std::vector<OutsideTensor> others = {};  // further tensors that show the same memory
   };
 
   void restore();

@@ -143,5 +143,29 @@ TEST(GraphAliases, AnArgumentMayBeAParameterOfTheStep) {
   EXPECT_TRUE(graph.l2.weight.equal(eager.l2.weight));
 }
 
+// Two leaves show the same memory.
+struct HasTwins : nn::Graph<HasTwins> {
+  Tensor a = tensor({1.F, 2.F}, {.requires_grad = true});
+  Tensor b = a.detach().requires_grad_();
+
+  std::pair<Tensor, Tensor> build(const Tensor& x) {
+    ((x * a).sum() + (x * x * b).sum()).backward();
+    return {a.grad().clone(), b.grad().clone()};
+  }
+};
+
+TEST(GraphAliases, GradientsOfLeavesInOneMemoryStayAsTheyAre) {
+  const Tensor x = tensor({2.F, 3.F});
+  HasTwins graph;
+  graph.b.set_grad(ones({2}));
+
+  const auto [of_a, of_b] = graph(x);
+
+  EXPECT_EQ(of_a.to_vector<float>(), (std::vector<float>{2, 3}));
+  EXPECT_EQ(of_b.to_vector<float>(), (std::vector<float>{4, 9}));
+  EXPECT_FALSE(graph.a.grad().defined());
+  EXPECT_EQ(graph.b.grad().to_vector<float>(), (std::vector<float>{1, 1}));
+}
+
 }  // namespace
 }  // namespace flow

@@ -1,10 +1,16 @@
 #include "core/generator.h"
 
 #include "core/context.h"
+#include "core/error.h"
 
 namespace flow {
 
 void manual_seed(uint64_t seed) {
+  if (thread_state().trace != nullptr) {
+    throw InvalidArgument(
+        "[manual_seed] the generator is seeded while a graph is traced, and its plan would not do "
+        "so; call manual_seed() before the graph");
+  }
   thread_state().context->generator().set_state({.seed = seed, .next_stream = 0});
 }
 

@@ -275,11 +275,11 @@ void Trace::redistribute_inputs(const Call& call, const Decision& decision,
 }
 
 // Draws are counted from the start of the step; a recomputed draw keeps its number.
-int64_t Trace::draw_of(const RandomStream& random, Site site) const {
-  if (random.seed != draws_from_.seed || random.stream < draws_from_.next_stream) {
+int64_t Trace::draw_of(uint64_t seed, uint64_t stream, Site site) const {
+  if (seed != draws_from_.seed || stream < draws_from_.next_stream) {
     throw InvalidArgument("[trace] the generator was set within the step; set it outside", site);
   }
-  return static_cast<int64_t>(random.stream - draws_from_.next_stream);
+  return static_cast<int64_t>(stream - draws_from_.next_stream);
 }
 
 void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
@@ -306,7 +306,7 @@ void Trace::run(const Call& call, const Decision& decision, Tensor* outputs) {
   node.is_transient = is_transient_;
   node.guard = guard_;
   const Site site = user_site(call.site);
-  if (call.op.is_random) node.draw = draw_of(call.random, site);
+  if (call.op.is_random) node.draw = draw_of(call.random.seed, call.random.stream, site);
   node.file = site.file();
   node.line = site.line();
   if (state.module_path != nullptr) node.module = *state.module_path;
@@ -341,7 +341,8 @@ TracedStep Trace::finish(const std::vector<Tensor>& outputs) {
     }
   }
   step.copied = overlapping_captures();
-  graph_.num_draws = static_cast<int64_t>(generator_state().next_stream - draws_from_.next_stream);
+  const Generator::State draws_to = generator_state();
+  graph_.num_draws = draw_of(draws_to.seed, draws_to.next_stream, site_);
   restore();
   step.graph = std::move(graph_);
   eliminate_dead_nodes(step.graph);

@@ -141,7 +141,8 @@ class Trace final : public Interpreter {
                  const std::vector<const Tensor*>& inputs, ValueId value, Tensor& output);
   ValueId add_value(const Value& value);
   Tensor make_traced(MetaPtr meta, ValueId value);
-  int64_t draw_of(const RandomStream& random, Site site) const;
+  // The number of this draw within the step.
+  int64_t draw_of(uint64_t seed, uint64_t stream, Site site) const;
   void redistribute_inputs(const Call& call, const Decision& decision,
                            std::vector<const Tensor*>& inputs, std::vector<Tensor>& owned);
 

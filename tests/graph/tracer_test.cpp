@@ -259,10 +259,26 @@ TEST(Tracer, WhatCannotBeTracedIsRefused) {
               expand(tx, {3, 2, 2}).add_(1);
             }).find("share memory"),
             std::string::npos);
-  EXPECT_NE(complaint([&] {
-              manual_seed(1);
-              rand({2});
-            }).find("the generator was set within the step"),
+}
+
+TEST(Tracer, RefusesToSetTheGenerator) {
+  manual_seed(0);
+  const Generator::State other{.seed = 7, .next_stream = 0};
+  {
+    Trace trace;
+    EXPECT_NE(complaint([] { manual_seed(0); }).find("call manual_seed() before the graph"),
+              std::string::npos);
+  }
+  {
+    Trace trace;
+    set_generator_state(other);
+    EXPECT_NE(complaint([] { rand({2}); }).find("the generator was set within the step"),
+              std::string::npos);
+  }
+  Trace trace;
+  const Tensor y = rand({2});
+  set_generator_state(other);
+  EXPECT_NE(complaint([&] { trace.finish({y}); }).find("the generator was set within the step"),
             std::string::npos);
 }
 

@@ -60,9 +60,9 @@ bool CompiledGraph::State::fits() const {
 }
 
 void CompiledGraph::State::check_guarded_writes() const {
-  const graph::Graph& step = plan->graph();
-  const graph::GraphUses uses(step);
-  for (const graph::Capture& capture : step.captures) {
+  // A pass may have joined a node with others, whose inputs have another order.
+  const graph::GraphUses uses(traced);
+  for (const graph::Capture& capture : traced.captures) {
     const graph::Node* writer = nullptr;
     for (graph::ValueId id = capture.final_value; id != capture.initial;) {
       const bool was_guarded = writer != nullptr && writer->guard >= 0;

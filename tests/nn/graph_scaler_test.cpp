@@ -222,6 +222,32 @@ TEST(GraphScaler, RefusesParametersThatTheStepItselfWrites) {
   }
 }
 
+// Adafactor writes its averages by elementwise ops, which are fused with others if they are large.
+TEST(GraphScaler, TakesOptimizersOfSeveralFusedOps) {
+  struct Wide : nn::Graph<Wide> {
+    nn::Linear linear;
+    optim::Adafactor optimizer{linear.parameters()};
+
+    explicit Wide(const nn::Linear& l) : linear(l) {
+      add_optimizer(optimizer);
+      config().enable_amp(float16, {.init_scale = 1});
+    }
+
+    Tensor build(const Tensor& x) {
+      Tensor loss = square(linear(x)).mean();
+      loss.backward();
+      return loss;
+    }
+  };
+
+  Wide graph(nn::Linear(2, 8192));
+  const Tensor before = graph.linear.bias.detach().clone();
+
+  graph(ones({3, 2}));
+
+  EXPECT_FALSE(graph.linear.bias.equal(before));
+}
+
 // ---- many ranks: an overflow on one leaves the step out on all
 
 struct How {

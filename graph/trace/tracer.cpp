@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autograd/autocast.h"
+#include "autograd/recompute_region.h"
 #include "boxing/redistribute.h"
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
@@ -83,6 +84,8 @@ Trace::Trace()
     : number_(next_trace_number()),
       outer_(std::exchange(thread_state().interpreter, this)),
       outer_trace_(std::exchange(thread_state().trace, this)),
+      outer_phase_(std::exchange(thread_state().phase, Phase::kForward)),
+      outer_region_(std::exchange(autograd::active_region, nullptr)),
       draws_from_(generator_state()) {
   autograd::drop_cached_casts();
 }
@@ -99,6 +102,8 @@ void Trace::restore() {
   is_active_ = false;
   thread_state().interpreter = outer_;
   thread_state().trace = outer_trace_;
+  thread_state().phase = outer_phase_;
+  autograd::active_region = outer_region_;
   set_generator_state(draws_from_);
   autograd::drop_cached_casts();
   for (const CapturedTensor& capture : captures_) {

@@ -6,9 +6,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/context.h"
 #include "core/dispatch.h"
 #include "core/traced.h"
 #include "graph/ir/ir.h"
+
+namespace flow::autograd {
+class RecomputeRegion;
+}
 
 namespace flow::graph {
 
@@ -146,10 +151,13 @@ class Trace final : public Interpreter {
   void redistribute_inputs(const Call& call, const Decision& decision,
                            std::vector<const Tensor*>& inputs, std::vector<Tensor>& owned);
 
-  const uint64_t number_;        // of this trace; no other trace of the process has it
-  Site site_ = Site::none();     // of the last call
-  Interpreter* outer_;           // who carried calls out, or wrote them down, before
-  Interpreter* outer_trace_;     // null: no other trace runs
+  const uint64_t number_;     // of this trace; no other trace of the process has it
+  Site site_ = Site::none();  // of the last call
+  Interpreter* outer_;        // who carried calls out, or wrote them down, before
+  Interpreter* outer_trace_;  // null: no other trace runs
+  // A step may be traced in a hook of an eager backward, or in a region that is recomputed.
+  Phase outer_phase_;
+  autograd::RecomputeRegion* outer_region_;
   Generator::State draws_from_;  // the generator when the trace began
   bool is_active_ = true;
   bool is_transient_ = false;

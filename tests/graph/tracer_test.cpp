@@ -282,6 +282,43 @@ TEST(Tracer, RefusesToSetTheGenerator) {
             std::string::npos);
 }
 
+// A graph may be compiled in a hook of an eager backward, or in a region that is recomputed.
+TEST(Tracer, DoesNotBelongToTheBackwardAroundIt) {
+  const Tensor x = ones({2}).requires_grad_();
+  const Tensor y = x * 2;
+  Phase phase = Phase::kUpdate;
+  y.register_hook([&](const Tensor& dy) {
+    Trace trace;
+    const Tensor z = trace.add_input(dy) * 3;
+    phase = trace.finish({z}).graph.nodes.at(0).phase;
+    return dy;
+  });
+
+  y.sum().backward();
+
+  EXPECT_EQ(phase, Phase::kForward);
+}
+
+TEST(Tracer, DoesNotBelongToTheRecomputedRegionAroundIt) {
+  const Tensor x = ones({2}).requires_grad_();
+  int num_runs = 0;
+  const Tensor y = recompute(
+      [&](const std::vector<Tensor>& in) {
+        if (++num_runs == 1) {
+          Trace trace;
+          const Tensor traced = trace.add_input(ones({2}));
+          traced.requires_grad_();
+          trace.finish({square(traced * 2)});
+        }
+        return square(in[0]);
+      },
+      {x});
+
+  y.sum().backward();
+
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{2, 2}));
+}
+
 TEST(Tracer, AnEndedTraceLeavesTheThreadEager) {
   const Tensor x = ones({2});
   { Trace trace; }

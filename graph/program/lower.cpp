@@ -139,7 +139,6 @@ class RankLowering {
 
   void add_once(size_t index) {
     const Node& node = graph_.nodes[index];
-    set_guard(&node);
     std::vector<BufferId> inputs;
     for (size_t j = 0; j < node.inputs.size(); ++j) {
       const ValueId id = node.inputs[j];
@@ -150,6 +149,7 @@ class RankLowering {
       if (is_written && (uses_.is_read_after(id, index) || uses_.damages_base(id, index)))
         inputs.back() = copy_of(id, inputs.back());
     }
+    set_guard(&node);  // copies are made in any case: they are what the node would write
     const bool is_last_read =
         node.overwrites >= 0 &&
         !uses_.is_read_after(node.inputs[static_cast<size_t>(node.overwrites)], index);

@@ -248,6 +248,34 @@ TEST(GraphScaler, TakesOptimizersOfSeveralFusedOps) {
   EXPECT_FALSE(graph.linear.bias.equal(before));
 }
 
+// Two casts that undo each other return the weight as it was, so the update writes a copy.
+TEST(GraphScaler, ASkippedStepReturnsTheWeightAsItIs) {
+  struct Returns : nn::Graph<Returns> {
+    nn::Linear linear{2, 2};
+    optim::SGD optimizer{linear.parameters()};
+
+    explicit Returns(optim::GradScaler& scaler) {
+      add_optimizer(optimizer);
+      config().set_grad_scaler(scaler);
+    }
+
+    std::pair<Tensor, Tensor> build(const Tensor& x) {
+      const Tensor before = linear.weight.to(float64).to(float32);
+      linear(x).sum().backward();
+      return {before, linear.weight};
+    }
+  };
+
+  optim::GradScaler scaler;
+  Returns graph(scaler);
+  const Tensor weight = graph.linear.weight.detach().clone();
+
+  const auto [before, after] = graph(full({2, 2}, std::numeric_limits<float>::infinity()));
+
+  EXPECT_TRUE(before.equal(weight));
+  EXPECT_TRUE(after.equal(weight));
+}
+
 // ---- many ranks: an overflow on one leaves the step out on all
 
 struct How {

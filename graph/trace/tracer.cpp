@@ -16,8 +16,10 @@
 #include "core/op.h"
 #include "core/strided_twin.h"
 #include "core/view_link.h"
+#include "graph/ir/memory_roots.h"
 #include "graph/ir/place.h"
 #include "graph/passes/dead_nodes.h"
+#include "ops/creation/copy_op.h"
 
 namespace flow::graph {
 
@@ -227,6 +229,39 @@ std::vector<size_t> Trace::overlapping_captures() const {
   std::sort(copied.begin(), copied.end());
   copied.erase(std::unique(copied.begin(), copied.end()), copied.end());
   return copied;
+}
+
+void Trace::set_guard(int64_t output) {
+  if (output == guard_) return;
+  finish_guarded_writes();
+  guard_ = output;
+  before_guard_.clear();
+  for (const CapturedTensor& capture : captures_)
+    before_guard_.push_back(capture.value->value);
+}
+
+// An op whose form in place makes a new value makes none if it is skipped.
+void Trace::finish_guarded_writes() {
+  if (guard_ < 0) return;
+  const IdMap<ValueId, ValueId> root = memory_roots(graph_);
+  for (size_t i = 0; i < captures_.size(); ++i) {
+    TracedValue& slot = *captures_[i].value;
+    const ValueId before = i < before_guard_.size() ? before_guard_[i] : graph_.captures[i].initial;
+    if (root[slot.value] == root[before]) continue;
+    const auto maker =
+        std::find_if(graph_.nodes.rbegin(), graph_.nodes.rend(), [&](const Node& node) {
+          return std::find(node.outputs.begin(), node.outputs.end(), slot.value) !=
+                 node.outputs.end();
+        });
+    Node copy = *maker;
+    copy.op = &ops::kCopy;
+    copy.attrs.clear();
+    copy.inputs = {before, slot.value};
+    copy.outputs = {add_value(Value(graph_.value(before)))};
+    slot.value = copy.outputs[0];
+    ++slot.version;
+    graph_.nodes.push_back(std::move(copy));
+  }
 }
 
 void Trace::write(const Call& call, const Tensor& written, ValueId value) {

@@ -95,8 +95,9 @@ class Trace final : public Interpreter {
   // A traced stand-in with the layout of `example`; each run gives its values.
   Tensor add_input(const Tensor& example);
 
-  // The next nodes run only if this output of the step is true; -1: always.
-  void set_guard(int64_t output) { guard_ = output; }
+  // The next nodes run only if this output of the step is true; -1: always. Otherwise the tensors
+  // that they write keep their values.
+  void set_guard(int64_t output);
 
   // Ends the trace with these results. Captured leaves get back the gradients they had before.
   TracedStep finish(const std::vector<Tensor>& outputs);
@@ -140,6 +141,8 @@ class Trace final : public Interpreter {
   // capture that is written after their last use. Throws Unsupported if one is used later.
   std::vector<size_t> overlapping_captures() const;
   void check_overlap(size_t written, size_t other) const;
+  // Lets captures that guarded nodes have given values in other memory be written in place.
+  void finish_guarded_writes();
   // Gives the slot of a written tensor its new value.
   void write(const Call& call, const Tensor& written, ValueId value);
   bool make_view(const Call& call, const Decision& decision,
@@ -162,6 +165,7 @@ class Trace final : public Interpreter {
   bool is_active_ = true;
   bool is_transient_ = false;
   int64_t guard_ = -1;
+  std::vector<ValueId> before_guard_;  // by capture: its value when the guarded nodes began
   Graph graph_;
   std::vector<CapturedTensor> captures_;
   // Captures by storage: aliases of one outside tensor are one capture.

@@ -94,8 +94,8 @@ size_t TracedStep::input_for(const Tensor& parameter) {
 // A buffer that the rule has not needed so far begins at this step.
 bool TracedStep::starts_special(const Parameter& parameter) const {
   const Optimizer::ParamState& state = optimizer_.states_[parameter.number];
-  return (state.step == 0 || !state.buffers[0].defined()) &&
-         optimizer_.has_special_first_step(parameter.number);
+  return optimizer_.has_special_first_step(parameter.number) &&
+         (state.step == 0 || !state.buffers[0].defined());
 }
 
 bool TracedStep::fits() const {

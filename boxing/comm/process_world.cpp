@@ -279,7 +279,6 @@ void ProcessWorld::check(Site site) {
   const std::lock_guard lock(mutex_);
   if (!failure_) take_messages();
   if (!failure_) return;
-  was_told_ = failure_->rank >= 0 && failure_->rank != identity().rank;
   has_thrown_ = true;
   throw DistributedError(error_text(*failure_), site);
 }
@@ -294,7 +293,7 @@ void ProcessWorld::tell() {
 
 bool ProcessWorld::was_told() const {
   const std::lock_guard lock(mutex_);
-  return was_told_;
+  return has_thrown_ && failure_->rank >= 0 && failure_->rank != identity().rank;
 }
 
 std::optional<Failure> ProcessWorld::failure() const {

@@ -187,8 +187,7 @@ class ProcessWorld {
   // Guarded by mutex_, as the receivers are.
   std::vector<bool> ended_;
   bool has_any_ended_ = false;
-  bool was_told_ = false;
-  bool has_thrown_ = false;
+  bool has_thrown_ = false;  // failure_
   std::optional<Failure> failure_;
   SignOfLife last_sign_of_life_;
   std::map<uint64_t, Receiver*> receivers_;

@@ -36,6 +36,10 @@ bool is_traced(const Tensor& tensor) {
   return tensor.defined() && tensor.impl().trace != nullptr;
 }
 
+bool makes_value(const Node& node, ValueId id) {
+  return std::find(node.outputs.begin(), node.outputs.end(), id) != node.outputs.end();
+}
+
 }  // namespace
 
 Tensor Trace::make_traced(MetaPtr meta, ValueId value) {
@@ -185,9 +189,7 @@ std::shared_ptr<TraceSlot> Trace::slot_of(const Tensor& tensor) {
 
 void Trace::check_overlap(size_t written, size_t other) const {
   const ValueId last = captures_[written].value->value, shared = captures_[other].value->value;
-  const auto makes = [&](const Node& node) {
-    return std::find(node.outputs.begin(), node.outputs.end(), last) != node.outputs.end();
-  };
+  const auto makes = [&](const Node& node) { return makes_value(node, last); };
   const auto reads = [&](const Node& node) {
     return std::find(node.inputs.begin(), node.inputs.end(), shared) != node.inputs.end();
   };
@@ -249,10 +251,8 @@ void Trace::finish_guarded_writes() {
     const ValueId before = i < before_guard_.size() ? before_guard_[i] : graph_.captures[i].initial;
     if (root[slot.value] == root[before]) continue;
     const auto maker =
-        std::find_if(graph_.nodes.rbegin(), graph_.nodes.rend(), [&](const Node& node) {
-          return std::find(node.outputs.begin(), node.outputs.end(), slot.value) !=
-                 node.outputs.end();
-        });
+        std::find_if(graph_.nodes.rbegin(), graph_.nodes.rend(),
+                     [&](const Node& node) { return makes_value(node, slot.value); });
     Node copy = *maker;
     copy.op = &ops::kCopy;
     copy.attrs.clear();

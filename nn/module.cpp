@@ -154,7 +154,7 @@ void ModuleBase::CloneScope::Copies::fill_states(const std::string& outer) {
       continue;
     }
     for (const auto& [name, parameter] : copy->parameters)
-      autograd::make_autograd(parameter.impl()).owner = copy;
+      copy->own(parameter);
   }
 }
 
@@ -207,7 +207,7 @@ Tensor ModuleBase::register_parameter(std::string_view name, const Tensor& value
   check_new_name(name);
   if (!value.defined()) return value;
   value.requires_grad_();
-  autograd::make_autograd(value.impl()).owner = state_;
+  live_state().own(value);
   live_state().parameters.emplace_back(name, value);
   note_registration();
   return value;
@@ -506,11 +506,23 @@ void ModuleBase::tie(Tensor& a, const Tensor& b, Site site) {
                               " and ", text(b), "; make the two layers of equal sizes"),
                           site);
   }
+  const NamedModules modules = named_modules();
+  for (const auto& [path, module] : modules) {
+    for (const State::Computed& one : module.live_state().computed) {
+      if (!one.member.is_same(b)) continue;
+      throw InvalidArgument(str("[tie] the parameter '", join_path(path, one.name),
+                                "' is parametrized, so it is computed at each call and not "
+                                "trained; call remove_parametrizations(module, \"",
+                                one.name, "\") first"),
+                            site);
+    }
+  }
   bool is_found = false;
-  for (const auto& [path, module] : named_modules()) {
+  for (const auto& [path, module] : modules) {
     for (auto& [name, parameter] : module.live_state().parameters) {
       if (!parameter.is_same(a)) continue;
       parameter = b;
+      module.live_state().own(b);
       is_found = true;
       module.note_registration();
     }

@@ -1,11 +1,13 @@
 #include "nn/module_state.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <set>
 
 #include <cxxabi.h>
 
+#include "autograd/tensor_autograd.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -42,6 +44,23 @@ ModuleBase::State::State() {
   if (const ThreadState* thread = flow::internal::current_thread_state) {
     first_stream = thread->context->generator().state().next_stream;
   }
+}
+
+// The owner is the state, or, of a parameter with several, a pointer that lives as long as the
+// state of the last one but differs from each.
+void ModuleBase::State::own(const Tensor& parameter) {
+  std::weak_ptr<const void>& owner = autograd::make_autograd(parameter.impl()).owner;
+  const std::shared_ptr<const void> present = owner.lock();
+  const bool is_shared = present != nullptr && present.get() != this;
+  owner = std::shared_ptr<const void>(shared_from_this(),
+                                      is_shared ? static_cast<const void*>(&parameters) : this);
+}
+
+bool ModuleBase::State::owns_alone(const Tensor& parameter) const {
+  const auto num_names = std::count_if(parameters.begin(), parameters.end(), [&](const auto& own) {
+    return own.second.is_same(parameter);
+  });
+  return num_names == 1 && autograd::make_autograd(parameter.impl()).owner.lock().get() == this;
 }
 
 Substitution::Pairs ModuleBase::State::compute_members() const {

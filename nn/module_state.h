@@ -24,7 +24,7 @@ const std::string* interned_path(const std::string& path);
 // for graphs, registered tensors and modules.
 inline constinit std::atomic<uint64_t> num_module_changes{0};
 
-struct ModuleBase::State {
+struct ModuleBase::State : std::enable_shared_from_this<ModuleBase::State> {
   State();
 
   struct Hook {
@@ -60,6 +60,12 @@ struct ModuleBase::State {
   // The computed tensors, each with the member whose place it takes. Outside traces and other
   // substitutions the members get the new values. Throws InvalidArgument if a shape differs.
   Substitution::Pairs compute_members() const;
+
+  // Notes that the module has the parameter; if another module has it too, the parameter has
+  // several owners.
+  void own(const Tensor& parameter);
+  // Whether this module alone has the parameter, under one name.
+  bool owns_alone(const Tensor& parameter) const;
 
   const std::type_info* type = nullptr;  // of the object; null: not known
   std::string extra_repr;

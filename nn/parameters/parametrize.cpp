@@ -80,6 +80,12 @@ class Parametrized {
   void add(const std::string& name, const ParametrizationList& list,
            std::function<Tensor(ModuleBase& list)> compute) {
     const Tensor member = parameter(name);
+    if (!state_.owns_alone(member)) {
+      throw InvalidArgument(str("[parametrize] the parameter '", name,
+                                "' is tied, so the other module that uses it would use the "
+                                "computed value and not be trained; compute the value in "
+                                "forward() instead"));
+    }
     std::erase_if(state_.parameters, [&](const auto& entry) { return entry.first == name; });
     member.requires_grad_(false);
     if (state_.computed.empty()) {
@@ -118,7 +124,7 @@ class Parametrized {
       found->member.set_data(value.detach().clone());
     }
     found->member.requires_grad_(original.requires_grad());
-    autograd::make_autograd(found->member.impl()).owner = module_.state_;
+    state_.own(found->member);
     state_.parameters.emplace_back(name, found->member);
     state_.computed.erase(found);
     remove_child(module_.get_submodule("parametrizations"), name);

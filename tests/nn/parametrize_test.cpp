@@ -192,6 +192,34 @@ TEST(Parametrize, WorksInsideASequentialAndAGraph) {
   EXPECT_EQ(Sequential(weight_norm(Linear(3, 4)), ReLU())(x).shape(), (Shape{5, 4}));
 }
 
+// A parametrization would take the parameter from the module that shares it.
+TEST(Parametrize, RefusesTiedParameters) {
+  struct Model : Module<Model> {
+    Embedding tok{register_module("tok", Embedding(4, 3))};
+    Linear out{register_module("out", Linear(3, 4, {.bias = false}))};
+
+    Tensor forward(const Tensor& x) { return out(tok(x)); }
+  };
+
+  Model model;
+  model.tie(model.out.weight, model.tok.weight);
+  Model copy = model.clone();
+  for (const Model& one : {model, copy}) {
+    EXPECT_THROW(weight_norm(one.out), InvalidArgument);
+    EXPECT_THROW(weight_norm(one.tok), InvalidArgument);
+    EXPECT_TRUE(one.tok.weight.requires_grad());
+    EXPECT_EQ(names_of(one), (std::vector<std::string>{"tok.weight"}));
+  }
+  EXPECT_EQ(names_of(weight_norm(model.out.clone())).size(), 2U);
+
+  Model other;
+  weight_norm(other.out);
+  EXPECT_THROW(other.tie(other.tok.weight, other.out.weight), InvalidArgument);
+  EXPECT_EQ(names_of(weight_norm(other.clone().tok)).size(), 2U);
+  parametrize::remove_parametrizations(other.out, "weight");
+  EXPECT_EQ(names_of(weight_norm(other.out)).size(), 2U);
+}
+
 TEST(Parametrize, RefusesWhatItCannotDo) {
   struct Wider : Module<Wider> {
     Tensor forward(const Tensor& x) { return cat({x, x}, 0); }

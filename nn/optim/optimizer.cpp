@@ -267,10 +267,20 @@ void Optimizer::load_state_dict(const nn::StateDict& state, Site site) {
 const Tensor& Optimizer::buffer(ParamState& state, size_t i, const Tensor& parameter,
                                 double value) const {
   Tensor& buffer = state.buffers[i];
-  if (buffer.defined()) return buffer;
-  const graph::SuspendTracing at_once;
+  if (buffer.defined() && state.step > 1) return buffer;
   const Shape shape = buffer_shape(i, parameter);
   const DType dtype = state_dtype(parameter, state.number);
+  const auto fits = [&] {
+    if (buffer.dtype() != dtype || buffer.shape() != shape ||
+        buffer.is_global() != parameter.is_global())
+      return false;
+    if (!parameter.is_global()) return buffer.device() == parameter.device();
+    return buffer.placement() == parameter.placement() &&
+           buffer.sbp() == buffer_sbp(shape, parameter, parameter.sbp());
+  };
+  // Compiling makes the buffers before the first step; the parameter may have changed since.
+  if (buffer.defined() && fits()) return buffer;
+  const graph::SuspendTracing at_once;
   if (shape == parameter.shape()) {
     buffer = full_like(parameter, value, {.dtype = dtype});
     return buffer;

@@ -151,7 +151,7 @@ class Optimizer {
 
   // The state of a parameter, for rules that update all parameters together.
   ParamState& state_of(size_t number);
-  // Buffer `i`. The first use makes it, with the parameter's layout and filled with `value`; its
+  // Buffer `i`. The first step makes it, with the parameter's layout and filled with `value`; its
   // dtype is float32 if the parameter has a master, else the parameter's.
   const Tensor& buffer(ParamState& state, size_t i, const Tensor& parameter,
                        double value = 0) const;

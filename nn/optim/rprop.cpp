@@ -23,12 +23,18 @@ void check_options(const RpropOptions& o) {
 void Rprop::update(const Tensor& parameter, const Tensor& grad, size_t number, ParamState& state) {
   const RpropOptions& o = options_of(number);
   const Tensor& before = buffer(state, 0, parameter);
-  const Tensor& size = buffer(state, 1, parameter, o.lr);
+  const Tensor& size = buffer(state, 1, parameter);
+  // The sizes begin as the rate of the first step, which a compiled step learns when it runs.
+  Tensor size_before = size;
+  if (state.rate(0).defined())
+    size_before = where(state.rate(1) == 1, state.rate(0), size);
+  else if (state.step == 1)
+    size.fill_(o.lr);
   const Tensor g = o.maximize ? neg(grad) : grad;
   const Tensor agreement = g * before;
   const Tensor turned = agreement < 0;
-  const Tensor grown = where(agreement > 0, size * o.etas.second, size);
-  size.copy_(clamp(where(turned, size * o.etas.first, grown),
+  const Tensor grown = where(agreement > 0, size_before * o.etas.second, size_before);
+  size.copy_(clamp(where(turned, size_before * o.etas.first, grown),
                    {.min = o.step_sizes.first, .max = o.step_sizes.second}));
   before.copy_(masked_fill(g, turned, 0));
   parameter.sub_(sign(before) * size);

@@ -254,6 +254,29 @@ TEST(Graph, EveryOptimizerStepsAsEagerly) {
       make.operator()<optim::Adafactor>(optim::AdafactorOptions{.lr = 0.1, .weight_decay = 0.1}));
 }
 
+// Compiling makes the states of an optimizer, which nothing has used yet.
+TEST(Graph, RatesAndDtypesMayChangeBetweenCompilingAndTheFirstStep) {
+  const auto run = [](bool compiles, DType dtype) {
+    manual_seed(3);
+    models::Mlp model({3, 4, 2});
+    optim::Rprop optimizer(model.parameters(), {.lr = 0.5});
+    Training<models::Mlp> graph(model, optimizer);
+    const Tensor x = randn({5, 3}), y = tensor({0, 1, 1, 0, 1});
+    if (compiles) graph.compile(x, y);
+    optimizer.set_lr(0.01);
+    model.to(dtype);
+    for (int step = 0; step < 3; ++step)
+      graph(x.to(dtype), y);
+    std::vector<std::vector<double>> values;
+    for (const Tensor& parameter : model.parameters())
+      values.push_back(parameter.to(float64).to_vector<double>());
+    return values;
+  };
+
+  EXPECT_EQ(run(true, float32), run(false, float32));
+  EXPECT_EQ(run(true, float64), run(false, float64));
+}
+
 // A model of matrices only.
 struct TwoMatrices : nn::Module<TwoMatrices> {
   nn::Linear first{register_module("first", nn::Linear(6, 8, {.bias = false}))};

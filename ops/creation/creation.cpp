@@ -73,7 +73,7 @@ Tensor with_grad(Tensor tensor, const TensorOptions& options, const char* op) {
     throw InvalidArgument(str("[", op, "] only floating tensors can require gradients; got ",
                               tensor.dtype(), "; give a floating dtype"));
   }
-  tensor.impl().requires_grad = true;
+  tensor.requires_grad_();
   return tensor;
 }
 

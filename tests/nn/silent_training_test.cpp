@@ -106,6 +106,15 @@ TEST(SilentTraining, AMemberThatIsNotRegisteredIsAnErrorOfTheFirstCall) {
   EXPECT_TRUE(has(in_tensor, at(__LINE__ - 1) + ": [module] ")) << in_tensor;
   EXPECT_TRUE(has(in_tensor, "register_parameter")) << in_tensor;
   EXPECT_TRUE(has(error_of([&] { list(x); }), "register_module"));
+
+  struct WithOption : nn::Module<WithOption> {
+    Tensor scale = ones({3}, {.requires_grad = true});
+
+    Tensor forward(const Tensor& in) { return in * scale; }
+  };
+
+  WithOption option;
+  EXPECT_TRUE(has(error_of([&] { option(x); }), "register_parameter"));
 }
 
 TEST(SilentTraining, AMemberOfAModuleInsideIsFoundToo) {

@@ -46,6 +46,7 @@ const Tensor& AutogradMethods::requires_grad_(bool requires_grad, Site site) con
       slot.base = nullptr;  // it becomes a leaf
       impl.is_untracked_view = true;
     }
+    autograd::leaf_node(impl);  // before several threads use the leaf at once
     return self();
   }
   if (!self().is_leaf()) {

@@ -24,6 +24,7 @@
 #include "graph/trace/tracer.h"
 #include "nn/clip_grad.h"
 #include "nn/compiled_graph_state.h"
+#include "nn/graphs/call_turns.h"
 #include "nn/graphs/graph_timeline.h"
 #include "nn/graphs/kept_plans.h"
 #include "nn/graphs/plan_cache.h"
@@ -184,7 +185,16 @@ std::vector<graph::Pass> list_passes(const StepPasses& step) {
 
 }  // namespace
 
-GraphBase::GraphBase() : plans_(std::make_unique<KeptPlans>()) {}
+GraphBase::Turn::Turn(GraphBase& graph) : turns_(*graph.turns_) {
+  turns_.begin();
+}
+
+GraphBase::Turn::~Turn() {
+  turns_.end();
+}
+
+GraphBase::GraphBase()
+    : plans_(std::make_unique<KeptPlans>()), turns_(std::make_unique<CallTurns>()) {}
 
 GraphBase::~GraphBase() = default;
 

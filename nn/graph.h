@@ -48,6 +48,7 @@ class LRScheduler;
 
 namespace flow::nn {
 
+class CallTurns;
 class KeptPlans;
 class ZeroParameters;
 
@@ -59,8 +60,9 @@ struct GraphOptimizerOptions {
   std::optional<double> clip_grad_norm = {};
 };
 
-// The part of a graph that does not depend on its type. Belongs to one rank; not thread safe.
-// Optimizers and schedules must outlive it.
+// The part of a graph that does not depend on its type. Belongs to one rank. Several threads of the
+// rank may call and compile it: they take turns. Everything else is not thread safe. Optimizers and
+// schedules must outlive it.
 class GraphBase {
  public:
   GraphBase(const GraphBase&) = delete;
@@ -107,6 +109,19 @@ class GraphBase {
 
   GraphConfig& config() { return config_; }
 
+  // While it exists, no other thread calls or compiles the graph. Throws InvalidArgument if another
+  // thread rank does so at this moment.
+  class Turn {
+   public:
+    explicit Turn(GraphBase& graph);
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    CallTurns& turns_;
+  };
+
   // Runs build() on traced inputs and returns the traced outputs.
   using Build = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs,
                                                   std::shared_ptr<const void>& result)>;
@@ -147,6 +162,7 @@ class GraphBase {
   NamedModules modules_;
   std::vector<OptimizerEntry> optimizers_;
   std::unique_ptr<KeptPlans> plans_;
+  std::unique_ptr<CallTurns> turns_;
 };
 
 // CRTP base that gives Derived its call operator, which replays Derived::build.
@@ -164,6 +180,7 @@ class Graph : public GraphBase {
   template <class... Args>
   auto operator()(const Args&... args) {
     using Result = ResultOf<Derived, Args...>;
+    const Turn turn(*this);
     const internal::TensorReader arguments = read(args...);
     CompiledGraph& compiled = compiled_for(arguments, build_with(args...), members());
     return internal::with_tensors(*static_cast<const Result*>(compiled.result_.get()),
@@ -174,6 +191,7 @@ class Graph : public GraphBase {
   // until a call or compilation drops the plan (GraphConfig::set_max_plans) or makes it again.
   template <class... Args>
   const CompiledGraph& compile(const Args&... args) {
+    const Turn turn(*this);
     return compiled_for(read(args...), build_with(args...), members());
   }
 

@@ -380,14 +380,12 @@ ModuleBase::CallScope::~CallScope() {
 
 bool ModuleBase::is_checked(const ObjectType& type) const {
   if (state_->replacement) return true;  // this object is not the one that runs
-  for (const State::CheckedObject& known : state_->checked) {
-    if (known.type != type.with_copy) continue;
+  return state_->checked.has(type.with_copy, [&](const State::CheckedObject& known) {
     return known.num_registrations == state_->num_registrations &&
            std::all_of(known.pointers.begin(), known.pointers.end(), [&](const auto& pointer) {
              return pointer_at(this, pointer.first) == pointer.second;
            });
-  }
-  return false;
+  });
 }
 
 void ModuleBase::note_checked(const ObjectType& type) const {
@@ -403,9 +401,7 @@ void ModuleBase::note_checked(const ObjectType& type) const {
     const void* pointer = pointer_at(this, offset);
     if (registered.contains(pointer)) found.pointers.emplace_back(offset, pointer);
   }
-  std::erase_if(state_->checked,
-                [&](const State::CheckedObject& known) { return known.type == found.type; });
-  state_->checked.push_back(std::move(found));
+  state_->checked.replace(std::move(found));
 }
 
 // What an object holds shows in the numbers of handles: they grow by the same amount with each copy

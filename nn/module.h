@@ -99,7 +99,8 @@ class LifeMark {
 
 // The part of a module that does not depend on its type. Plain data members of a module are
 // configuration; tensors and sub-modules are registered. A graph that has called a module compiles
-// again if the bytes of the module object change. Not thread safe.
+// again if the bytes of the module object change. Several threads of a rank may call a module at
+// once if nothing is written, neither by the call nor elsewhere; otherwise not thread safe.
 class ModuleBase {
  public:
   ModuleBase();

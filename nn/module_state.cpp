@@ -46,6 +46,12 @@ ModuleBase::State::State() {
   }
 }
 
+void ModuleBase::State::CheckedObjects::replace(CheckedObject object) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(objects_, [&](const CheckedObject& known) { return known.type == object.type; });
+  objects_.push_back(std::move(object));
+}
+
 // The owner is the state, or, of a parameter with several, a pointer that lives as long as the
 // state of the last one but differs from each.
 void ModuleBase::State::own(const Tensor& parameter) {

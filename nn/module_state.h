@@ -1,11 +1,13 @@
 // The state that the handles of one module share; for the sources of nn/module.h only.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <typeinfo>
@@ -57,6 +59,34 @@ struct ModuleBase::State : std::enable_shared_from_this<ModuleBase::State> {
     std::vector<std::pair<size_t, const void*>> pointers;  // by their offsets
   };
 
+  // One for each type as which the module was called. Several threads may call it at once.
+  class CheckedObjects {
+   public:
+    CheckedObjects() = default;
+
+    CheckedObjects(const CheckedObjects& /*other*/) {}  // nothing is known of a copy's object
+
+    // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): what the state knew of its own stays true
+    CheckedObjects& operator=(const CheckedObjects& /*other*/) noexcept { return *this; }
+
+    ~CheckedObjects() = default;
+
+    // Whether `is_same` holds for what is known of the object's type.
+    template <class Test>
+    bool has(decltype(CheckedObject::type) type, const Test& is_same) const {
+      const std::lock_guard lock(mutex_);
+      const auto known = std::find_if(objects_.begin(), objects_.end(),
+                                      [&](const CheckedObject& one) { return one.type == type; });
+      return known != objects_.end() && is_same(*known);
+    }
+
+    void replace(CheckedObject object);
+
+   private:
+    mutable std::mutex mutex_;
+    std::vector<CheckedObject> objects_;  // guarded by mutex_
+  };
+
   // The computed tensors, each with the member whose place it takes. Outside traces and other
   // substitutions the members get the new values. Throws InvalidArgument if a shape differs.
   Substitution::Pairs compute_members() const;
@@ -79,7 +109,7 @@ struct ModuleBase::State : std::enable_shared_from_this<ModuleBase::State> {
   int64_t num_hooks = 0;
   std::vector<Joined> joined;
   bool is_training = true;
-  std::vector<CheckedObject> checked;  // one for each type as which the module was called
+  CheckedObjects checked;
   // The number of modules that this thread had made before, and the next random stream then.
   uint64_t num_made_before = 0;
   uint64_t first_stream = 0;

@@ -55,6 +55,8 @@ const Tensor& AutogradMethods::requires_grad_(bool requires_grad, Site site) con
         "requiring grad: use detach()",
         site);
   }
+  // First, because another thread of the rank may be looking at the leaves.
+  if (autograd::TensorAutograd* slot = autograd::find_autograd(impl)) slot->listed.reset();
   impl.requires_grad = false;
   return self();
 }

@@ -1,6 +1,7 @@
 #include "core/storage.h"
 
 #include <exception>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -38,27 +39,38 @@ Ref<Storage> Storage::wrap(void* data, size_t bytes, std::function<void(void*)> 
 }
 
 Storage::~Storage() {
-  if (rare_ != nullptr && rare_->twin) rare_->twin->rare().twin_of = nullptr;
+  const std::unique_ptr<Rare> rare(known_rare());
+  if (rare != nullptr && rare->twin) rare->twin->rare().twin_of = nullptr;
 }
 
 Storage::Rare& Storage::rare() {
-  if (rare_ == nullptr) rare_ = std::make_unique<Rare>();
-  return *rare_;
+  Rare* known = known_rare();
+  if (known != nullptr) return *known;
+  auto made = std::make_unique<Rare>();
+  if (rare_.compare_exchange_strong(known, made.get())) return *made.release();
+  return *known;  // another thread was first
 }
 
 void Storage::bump_blocked() {
-  if (rare_->twin_of != nullptr) ++rare_->twin_of->version_;
+  Storage* blocked = twin_of();
+  if (blocked != nullptr) ++blocked->version_;
 }
 
 const Ref<Storage>& Storage::twin() const {
   static const Ref<Storage> none;
-  return rare_ == nullptr ? none : rare_->twin;
+  const Rare* rare = known_rare();
+  return rare != nullptr && rare->has_twin.load(std::memory_order_acquire) ? rare->twin : none;
 }
 
 void Storage::set_twin(Ref<Storage> twin) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  Rare& own = rare();
+  if (own.has_twin) return;
   twin->rare().twin_of = this;
   twin->version_ = version_;
-  rare().twin = std::move(twin);
+  own.twin = std::move(twin);
+  own.has_twin.store(true, std::memory_order_release);
 }
 
 namespace {
@@ -88,9 +100,8 @@ void Storage::destroy(Storage* storage) noexcept {
     allocator->deallocate(storage, bytes);
     return;
   }
-  if (storage->rare_ != nullptr && storage->rare_->deleter) {
-    run_deleter(storage->rare_->deleter, storage->data_);
-  }
+  const Rare* rare = storage->known_rare();
+  if (rare != nullptr && rare->deleter) run_deleter(rare->deleter, storage->data_);
   delete storage;
 }
 

@@ -1,6 +1,7 @@
 // Reference-counted memory that tensors and their views share.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,7 +19,8 @@ class DeviceAllocator;
 }
 
 // The header and the bytes are one block if the bytes come from an Allocator. The version counts
-// in-place writes through any tensor that shares the storage.
+// in-place writes through any tensor that shares the storage. Several threads may read the storage
+// at once, and make its twin, while nothing writes it.
 class Storage final : public RefCounted<Storage> {
  public:
   // Returns uninitialised bytes, 64-byte aligned. Throws OutOfMemory.
@@ -38,7 +40,8 @@ class Storage final : public RefCounted<Storage> {
 
   // Whose device memory it is, of the ranks of this process; null for other memory.
   const cuda::DeviceAllocator* device_owner() const {
-    return rare_ == nullptr ? nullptr : rare_->device_owner;
+    const Rare* rare = known_rare();
+    return rare == nullptr ? nullptr : rare->device_owner;
   }
 
   uint32_t version() const { return version_; }
@@ -46,7 +49,7 @@ class Storage final : public RefCounted<Storage> {
   // Counts for the storage of which this is a twin too, because its readers must notice.
   void bump_version() {
     ++version_;
-    if (rare_ != nullptr) [[unlikely]]
+    if (known_rare() != nullptr) [[unlikely]]
       bump_blocked();
   }
 
@@ -54,20 +57,29 @@ class Storage final : public RefCounted<Storage> {
   // (core/strided_twin.h).
   const Ref<Storage>& twin() const;
 
-  // Requires: no twin yet.
+  // Does nothing if another thread has set one meanwhile.
   void set_twin(Ref<Storage> twin);
 
   // The storage of which this is the strided twin; null for other storages, and once that is gone.
-  Storage* twin_of() const { return rare_ == nullptr ? nullptr : rare_->twin_of; }
+  Storage* twin_of() const {
+    const Rare* rare = known_rare();
+    return rare == nullptr ? nullptr : rare->twin_of.load(std::memory_order_relaxed);
+  }
 
   // True if the twin holds the values, because it may have been written.
-  bool is_outdated() const { return rare_ != nullptr && rare_->is_outdated; }
+  bool is_outdated() const {
+    const Rare* rare = known_rare();
+    return rare != nullptr && rare->is_outdated;
+  }
 
   void set_outdated() { rare().is_outdated = true; }
 
   // What ties this memory to the tensor that it shows a copy of (core/view_link.h); null for nearly
   // all storages.
-  ViewLink* view_link() const { return rare_ == nullptr ? nullptr : rare_->view_link.get(); }
+  ViewLink* view_link() const {
+    const Rare* rare = known_rare();
+    return rare == nullptr ? nullptr : rare->view_link.get();
+  }
 
   void set_view_link(std::shared_ptr<ViewLink> link) { rare().view_link = std::move(link); }
 
@@ -82,11 +94,14 @@ class Storage final : public RefCounted<Storage> {
   struct Rare {
     std::function<void(void*)> deleter;  // of wrapped memory
     const cuda::DeviceAllocator* device_owner = nullptr;
+    std::atomic<bool> has_twin = false;  // the twin is complete
     Ref<Storage> twin;
-    Storage* twin_of = nullptr;
+    std::atomic<Storage*> twin_of = nullptr;
     bool is_outdated = false;
     std::shared_ptr<ViewLink> view_link;
   };
+
+  Rare* known_rare() const { return rare_.load(std::memory_order_acquire); }
 
   Rare& rare();
   void bump_blocked();
@@ -95,7 +110,7 @@ class Storage final : public RefCounted<Storage> {
   size_t bytes_;
   Allocator* allocator_ = nullptr;  // null: wrapped memory
   uint32_t version_ = 0;
-  std::unique_ptr<Rare> rare_;
+  std::atomic<Rare*> rare_ = nullptr;
 };
 
 }  // namespace flow

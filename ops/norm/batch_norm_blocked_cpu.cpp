@@ -177,7 +177,7 @@ void run_batch_norm(const KernelContext& ctx) {
     for (int64_t i = 0; i < unit.used; ++i) {
       const int64_t c = unit.first + i;
       const double mean = sums.totals[i] / state.count();
-      const double var = std::max(0.0, sums.products[i] / state.count() - mean * mean);
+      const double var = std::max(sums.products[i] / state.count() - mean * mean, 0.0);
       moments[c] = mean;
       moments[blocks.channels + c] = var;
       means[i] = static_cast<float>(mean);

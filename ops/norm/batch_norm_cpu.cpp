@@ -28,7 +28,7 @@ struct Moments {
 Moments moments_of(double squares, double total, double count) {
   if (count == 0) return {};
   const double mean = total / count;
-  return {mean, std::max(0.0, squares / count - mean * mean)};
+  return {mean, std::max(squares / count - mean * mean, 0.0)};
 }
 
 #if FLOW_ISA == 0

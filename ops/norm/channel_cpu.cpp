@@ -56,7 +56,7 @@ void run_moments(const KernelContext& ctx) {
   for (int64_t c = 0; c < channels; ++c) {
     const double mean = sums[strides[0] + c * strides[1]] / count;
     moments[c] = mean;
-    moments[channels + c] = std::max(0.0, sums[c * strides[1]] / count - mean * mean);
+    moments[channels + c] = std::max(sums[c * strides[1]] / count - mean * mean, 0.0);
   }
 }
 

@@ -1,6 +1,8 @@
 #include "ops/norm/batch_norm.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -100,6 +102,38 @@ TEST(BatchNorm, KeepsTheVarianceOfGlobalDoublesOfAnyMean) {
     expect_values(mean, {1e8 + 0.15});
     expect_values(var, {0.9 + 0.1 * 5.0 / 3});
     expect_values(x.grad(), {0.26833030, -0.35776837, -0.08944343, 0.17888150});
+  });
+}
+
+// The second channel of a batch of 4 has an infinity.
+void expect_no_variance(const TensorOptions& whole, const TensorOptions& rows) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor x = tensor({{1.0, 2.0}, {2.0, infinity}, {3.0, 2.0}, {4.0, 2.0}}, whole)
+                       .to_global({.sbp = rows.sbp});
+  const Tensor mean = zeros({2}, whole), var = ones({2}, whole);
+
+  const std::vector<double> y =
+      batch_norm(x, mean, var, {.training = true}).to(float64).to_vector<double>();
+
+  const std::vector<double> variances = var.to(float64).to_vector<double>();
+  EXPECT_NEAR(variances[0], 0.9 + 0.1 * 5.0 / 3, 1e-6);
+  EXPECT_TRUE(std::isnan(variances[1])) << variances[1];
+  for (size_t row = 0; row < 4; ++row) {
+    EXPECT_TRUE(std::isfinite(y[2 * row])) << y[2 * row];
+    EXPECT_TRUE(std::isnan(y[2 * row + 1])) << y[2 * row + 1];
+  }
+}
+
+TEST(BatchNorm, AnInfinityMakesAllOfItsChannelNaN) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    for (const DType dtype : {float32, float64}) {
+      for (const Sbp& rows : {sbp::broadcast, sbp::split(0)}) {
+        SCOPED_TRACE(testing::Message() << dtype << ' ' << rows);
+        expect_no_variance({.dtype = dtype, .placement = both, .sbp = sbp::broadcast},
+                           {.sbp = rows});
+      }
+    }
   });
 }
 

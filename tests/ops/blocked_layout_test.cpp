@@ -1,6 +1,8 @@
 #include "ops/kernel/blocked_layout.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -125,6 +127,20 @@ TEST_F(BlockedOps, BatchNormKeepsItForwardAndBackward) {
   for (size_t i = 0; i < plain.size(); ++i)
     expect_near(blocked[i], plain[i]);
   expect_near(evaluated, batch_norm(strided, bias, weight));
+}
+
+TEST_F(BlockedOps, AnInfinityLeavesItsChannelWithoutAVariance) {
+  const Tensor weight = ones({20, 3, 1, 1});
+  weight.narrow(0, 1, 1).fill_(std::numeric_limits<double>::infinity());
+  const Tensor var = ones({20});
+
+  const Tensor y =
+      batch_norm(conv2d(ones({2, 3, 9, 8}), weight), zeros({20}), var, {.training = true});
+
+  ASSERT_NE(y.meta().blocked, nullptr);
+  const std::vector<float> variances = var.to_vector<float>();
+  for (size_t channel = 0; channel < variances.size(); ++channel)
+    EXPECT_EQ(std::isnan(variances[channel]), channel == 1) << channel;
 }
 
 TEST_F(BlockedOps, PaddingStaysZero) {

@@ -1,6 +1,7 @@
 #include "eager/profiler.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <iomanip>
@@ -117,13 +118,19 @@ class Recording final : public CallObserver {
   // The recording of this thread; null if there is none.
   static Recording* recording_here() { return dynamic_cast<Recording*>(thread_state().observer); }
 
+  // Unique in the process, from 1 on.
+  uint64_t number() const { return number_; }
+
   // Who observes this thread as well: its rank's timeline. It is told of everything.
   CallObserver* outer() const { return outer_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  static inline std::atomic<uint64_t> num_made_ = 0;
+
   ProfileOptions options_;
+  uint64_t number_ = ++num_made_;
   CallObserver* outer_ = nullptr;
   bool is_active_ = true;
   Clock::time_point start_;
@@ -148,6 +155,9 @@ void Recording::stop() {
         "[profiler] the profile was stopped while a trace that began after it is open; end the "
         "trace first");
   }
+  // A Scope that is still open ends here.
+  while (open_ >= 0 && events_[static_cast<size_t>(open_)].is_scope)
+    end(static_cast<size_t>(open_));
   stopped_us_ = elapsed_us();
   is_active_ = false;
   thread_state().observer = outer_;
@@ -282,7 +292,9 @@ void Profile::write_chrome_trace(const std::string& path) const {
                       {"args", std::move(args)}});
   }
   std::ofstream file(path);
-  file << nlohmann::json{{"traceEvents", std::move(events)}} << '\n';
+  const nlohmann::json trace = {{"traceEvents", std::move(events)}};
+  // The name of a Scope may be no UTF-8.
+  file << trace.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   file.close();
   if (!file)
     throw IoError(str("[profiler] cannot write ", path,
@@ -303,19 +315,22 @@ eager::TimelineObserver* timeline_here() {
 
 }  // namespace
 
-Scope::Scope(std::string_view name, Site site)
-    : recording_(thread_state().trace != nullptr ? nullptr : Recording::recording_here()) {
+Scope::Scope(std::string_view name, Site site) {
   if (eager::TimelineObserver* timeline = timeline_here()) timeline->begin_scope(name, site);
-  if (recording_ == nullptr) return;
-  index_ = recording_->begin({.name = std::string(name),
-                              .is_scope = true,
-                              .phase = thread_state().phase,
-                              .site = text_of(user_site(site))});
+  if (thread_state().trace != nullptr) return;
+  Recording* const recording = Recording::recording_here();
+  if (recording == nullptr) return;
+  recording_ = recording->number();
+  index_ = recording->begin({.name = std::string(name),
+                             .is_scope = true,
+                             .phase = thread_state().phase,
+                             .site = text_of(user_site(site))});
 }
 
 Scope::~Scope() {
-  // Does nothing if the profile was stopped or destroyed within the scope.
-  if (recording_ != nullptr && thread_state().observer == recording_) recording_->end(index_);
+  // The profile may have been stopped or destroyed within the scope, and another one started.
+  Recording* const recording = recording_ == 0 ? nullptr : Recording::recording_here();
+  if (recording != nullptr && recording->number() == recording_) recording->end(index_);
   if (eager::TimelineObserver* timeline = timeline_here()) timeline->end_scope();
 }
 

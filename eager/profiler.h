@@ -94,7 +94,7 @@ class [[nodiscard]] Scope {
   Scope& operator=(const Scope&) = delete;
 
  private:
-  class Recording* recording_;
+  uint64_t recording_ = 0;  // its number; 0: none
   size_t index_ = 0;
 };
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -96,6 +98,32 @@ TEST(Profiler, TimeInsideAScopeIsNotItsOwn) {
   EXPECT_NEAR(own, events[0].total_us, 1e-6);
 }
 
+TEST(Profiler, StopEndsTheScopesThatAreOpen) {
+  Profile profile;
+  const profiler::Scope step("step");
+  ones({2});
+  profile.stop();
+
+  const profiler::Event& event = profile.events()[0];
+  EXPECT_GT(event.total_us, 0);
+  EXPECT_GE(event.self_us, 0);
+  EXPECT_LE(event.total_us, profile.elapsed_us());
+}
+
+TEST(Profiler, AScopeEndsInItsOwnProfileOnly) {
+  std::optional<Profile> profile(std::in_place);
+  std::optional<profiler::Scope> scope("step");
+  profile.emplace();  // after the first one has ended
+  const Tensor x = ones({2});
+  const double took = profile->events()[0].total_us;
+
+  scope.reset();
+  relu(x);
+
+  EXPECT_EQ(names_of(*profile), std::vector<std::string>({"full", "relu"}));
+  EXPECT_EQ(profile->events()[0].total_us, took);
+}
+
 TEST(Profiler, AddsUpByOpLineAndModule) {
   nn::Linear linear(4, 4);
   const Tensor x = ones({2, 4});
@@ -169,6 +197,17 @@ TEST(Profiler, WritesATraceThatParses) {
   EXPECT_EQ(events.back()["args"]["phase"], "forward");
   std::remove(path.c_str());
   EXPECT_THROW(profile.write_chrome_trace("/no/such/folder/profile.json"), IoError);
+}
+
+TEST(Profiler, WritesANameThatIsNoUtf8) {
+  const std::string path = ::testing::TempDir() + "profile_name.json";
+  Profile profile;
+  { const profiler::Scope scope("a\xff"); }
+  profile.write_chrome_trace(path);
+
+  std::ifstream file(path);
+  EXPECT_EQ(nlohmann::json::parse(file)["traceEvents"][0]["name"], "a\xef\xbf\xbd");
+  std::remove(path.c_str());
 }
 
 TEST(Profiler, RefusesToNestAndToStopInsideATrace) {

@@ -86,8 +86,9 @@ class CheckpointFolder {
   // holds; local tensors are written by rank 0. Everything is written to a temporary folder,
   // synced, and committed by one rename, so after a crash at any point either the old state or the
   // new one exists. An existing checkpoint of the same step is replaced. Throws IoError on every
-  // rank if one of them fails (nothing is left behind) or if another job is saving into the folder;
-  // InvalidArgument for a negative step and for partial tensors.
+  // rank if one of them fails (nothing is left behind), if another job is saving into the folder,
+  // or if names, shapes or dtypes differ between ranks; InvalidArgument for a negative step and for
+  // partial tensors.
   void save(int64_t step, const StateDict& tensors, const Metadata& metadata = {},
             Site site = Site::here()) const;
 

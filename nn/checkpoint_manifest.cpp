@@ -232,6 +232,32 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
   return manifest;
 }
 
+namespace {
+
+std::string text_of(const std::map<std::string, CheckpointTensor>& tensors,
+                    const std::string& name) {
+  const auto found = tensors.find(name);
+  return found == tensors.end() ? "does not have it"
+                                : str("has ", found->second.shape, ' ', found->second.dtype);
+}
+
+// Throws InvalidArgument unless a rank describes the tensors as rank 0 does: a manifest has one
+// shape and dtype for each name.
+void check_agreement(const std::map<std::string, CheckpointTensor>& first,
+                     const std::map<std::string, CheckpointTensor>& other, size_t rank) {
+  for (const auto* tensors : {&first, &other}) {
+    for (const auto& [name, tensor] : *tensors) {
+      const std::string its = text_of(first, name), own = text_of(other, name);
+      if (its == own) continue;
+      throw InvalidArgument(str("[checkpoint] ranks disagree about the tensor ", name, ": rank 0 ",
+                                its, ", rank ", rank, ' ', own,
+                                "; save the same names, shapes and dtypes on all ranks"));
+    }
+  }
+}
+
+}  // namespace
+
 std::string part_to_text(const CheckpointPart& file,
                          const std::map<std::string, CheckpointTensor>& tensors) {
   return Json{{"file", json_of(file)}, {"tensors", json_of(tensors)}}.dump();
@@ -240,15 +266,20 @@ std::string part_to_text(const CheckpointPart& file,
 void add_part(Manifest& manifest, const std::string& text) {
   const ManifestReader reader("a rank's part");
   const Json json = Json::parse(text);
+  const size_t rank = manifest.files.size();
   manifest.files.push_back(reader.part(json["file"]));
-  for (const auto& [name, value] : json["tensors"].items()) {
-    CheckpointTensor part = reader.tensor(name, value, manifest.files.size());
-    CheckpointTensor& tensor = manifest.tensors[name];
-    tensor.dtype = part.dtype;
-    tensor.shape = part.shape;
+  std::map<std::string, CheckpointTensor> parts;
+  for (const auto& [name, value] : json["tensors"].items())
+    parts.emplace(name, reader.tensor(name, value, manifest.files.size()));
+  if (rank == 0) {
+    manifest.tensors = std::move(parts);
+    return;
+  }
+  check_agreement(manifest.tensors, parts, rank);
+  for (auto& [name, part] : parts) {
     for (CheckpointSlice& slice : part.slices) {
-      slice.file = manifest.files.size() - 1;
-      tensor.slices.push_back(std::move(slice));
+      slice.file = rank;
+      manifest.tensors[name].slices.push_back(std::move(slice));
     }
   }
 }

@@ -57,7 +57,8 @@ Manifest parse_manifest(const std::string& text, const std::string& path);
 // it.
 std::string part_to_text(const CheckpointPart& file,
                          const std::map<std::string, CheckpointTensor>& tensors);
-// Adds such a part to `manifest`.
+// Adds such a part to `manifest`; parts are added in order of ranks. Throws InvalidArgument if its
+// tensors have other names, shapes or dtypes than those of rank 0.
 void add_part(Manifest& manifest, const std::string& text);
 
 // The CRC-32 (as in gzip) of at most kChunkBytes bytes.

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -170,6 +171,36 @@ TEST_F(CheckpointFile, TensorsThatWouldShareANameInAFileAreRefused) {
     EXPECT_THROW(CheckpointFolder(path_).save(1, tensors), IoError);
     EXPECT_FALSE(CheckpointFolder(path_).newest());
   });
+}
+
+TEST_F(CheckpointFile, RanksThatPassDifferentTensorsAreRefused) {
+  const auto saved_with = [&](const std::function<StateDict()>& own) {
+    std::string message;
+    run_ranks(2, [&] {
+      const std::string error = error_of<IoError>([&] { CheckpointFolder(path_).save(1, own()); });
+      EXPECT_FALSE(CheckpointFolder(path_).newest());
+      if (env::rank() == 0) message = error;
+    });
+    return message;
+  };
+  const Tensor none;
+  const auto first_or_second = [](const Tensor& first, const Tensor& second) {
+    StateDict tensors = {{"a", ones({2})}};
+    const Tensor& own = env::rank() == 0 ? first : second;
+    if (own.defined()) tensors.emplace("b", own);
+    return tensors;
+  };
+  const auto expect = [&](const std::string& message, const std::string& part) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  expect(saved_with([&] { return first_or_second(none, ones({3})); }),
+         "about the tensor b: rank 0 does not have it, rank 1 has (3,) float32;");
+  expect(saved_with([&] { return first_or_second(ones({3}), none); }),
+         "about the tensor b: rank 0 has (3,) float32, rank 1 does not have it;");
+  expect(saved_with([&] { return first_or_second(ones({3}), ones({2})); }),
+         "about the tensor b: rank 0 has (3,) float32, rank 1 has (2,) float32;");
+  expect(saved_with([&] { return first_or_second(ones({3}), ones({3}, {.dtype = int32})); }),
+         "about the tensor b: rank 0 has (3,) float32, rank 1 has (3,) int32;");
 }
 
 TEST_F(CheckpointFile, WhatDoesNotFitIsListedAndChangesNothing) {

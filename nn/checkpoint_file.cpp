@@ -170,11 +170,23 @@ void Checkpoint::read_box(const std::string& name, const Shape& begin, const Sha
   }
 }
 
+namespace {
+// Each rank would read the whole value, and the parts would add up to a multiple of it.
+void refuse_partial(const std::string& name, const NdSbp& nd_sbp) {
+  if (std::none_of(nd_sbp.begin(), nd_sbp.end(), [](Sbp entry) { return entry.is_partial(); }))
+    return;
+  throw InvalidArgument(str("[checkpoint] a saved tensor cannot be read as partial; received ",
+                            name, " with layout ", nd_sbp,
+                            "; read it as split or broadcast and redistribute it"));
+}
+}  // namespace
+
 Tensor Checkpoint::read(const std::string& name, const TensorOptions& layout, Site site) const {
   const SiteScope scope(site);
   const CheckpointTensor& saved = find(*manifest_, name);
   MetaPtr meta = nullptr;
   if (layout.placement.defined()) {
+    refuse_partial(name, layout.sbp);
     boxing::check_layout({layout.placement, layout.sbp}, saved.shape, env::world_size(),
                          "checkpoint");
     meta = global_meta(saved.shape, saved.dtype, layout.placement, layout.sbp, env::rank());
@@ -226,6 +238,9 @@ void Checkpoint::read_into(const StateDict& targets, const std::string& prefix, 
     throw InvalidArgument(str("[checkpoint] step ", step(),
                               " does not match the targets:", problems,
                               "\nnothing was read; use the checkpoint of the same model"));
+  }
+  for (const auto& [name, target] : targets) {
+    if (target.is_global()) refuse_partial(prefix + name, target.sbp());
   }
   const NoGradGuard no_grad;
   for (const auto& [name, target] : targets) {

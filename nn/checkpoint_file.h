@@ -37,7 +37,8 @@ class Checkpoint {
 
   // Reads a tensor in its saved dtype: the whole tensor as a local one, or, if `layout` has a
   // placement, a global tensor of which this rank reads its part. Throws IoError if a file is
-  // missing, too short or damaged; InvalidArgument if there is no such tensor.
+  // missing, too short or damaged; InvalidArgument if there is no such tensor, and for a partial
+  // layout.
   Tensor read(const std::string& name, const TensorOptions& layout = {},
               Site site = Site::here()) const;
   // Reads all tensors whose names begin with `prefix`, as local tensors. The names in the result
@@ -45,7 +46,7 @@ class Checkpoint {
   StateDict read_all(const std::string& prefix = "", Site site = Site::here()) const;
   // Fills each target, of any layout, with the saved tensor named prefix + name; each rank reads
   // only its part. Throws InvalidArgument, before anything is written, if names with that prefix or
-  // shapes differ; the message lists all differences.
+  // shapes differ, where the message lists all differences, and for partial targets.
   void read_into(const StateDict& targets, const std::string& prefix = "",
                  Site site = Site::here()) const;
 

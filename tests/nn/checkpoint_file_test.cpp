@@ -203,6 +203,18 @@ TEST_F(CheckpointFile, RanksThatPassDifferentTensorsAreRefused) {
          "about the tensor b: rank 0 has (3,) float32, rank 1 has (3,) int32;");
 }
 
+TEST_F(CheckpointFile, APartialLayoutIsRefusedBecauseItsPartsWouldAddUp) {
+  save_pair(1, 1);
+  run_ranks(2, [&] {
+    const Checkpoint checkpoint = CheckpointFolder(path_).open(1);
+    const TensorOptions partial{.placement = kPair, .sbp = sbp::partial_sum};
+    EXPECT_THROW(checkpoint.read("b", partial), InvalidArgument);
+    const Tensor w = zeros({5, 3}, {.placement = kPair, .sbp = kB}), b = zeros({3}, partial);
+    EXPECT_THROW(checkpoint.read_into({{"w", w}, {"b", b}}), InvalidArgument);
+    EXPECT_EQ(w.to_vector<double>(), numbers(15, 0)) << "nothing was written";
+  });
+}
+
 TEST_F(CheckpointFile, WhatDoesNotFitIsListedAndChangesNothing) {
   const CheckpointFolder folder(path_);
   EXPECT_FALSE(folder.newest());

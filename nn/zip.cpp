@@ -366,19 +366,22 @@ void ZipWriter::commit() {
   }
   const uint64_t end64 = offset_;
   std::string end;
-  append(end, kEnd64Magic, 4);
-  append(end, kEnd64Bytes - 12, 8);
-  append(end, 3 << 8 | kVersion64, 2);
-  append(end, kVersion64, 2);
-  append(end, 0, 8);  // the first disk
-  append(end, entries_.size(), 8);
-  append(end, entries_.size(), 8);
-  append(end, end64 - directory, 8);
-  append(end, directory, 8);
-  append(end, kLocator64Magic, 4);
-  append(end, 0, 4);
-  append(end, end64, 8);
-  append(end, 1, 4);
+  // NumPy takes an archive without members only if it begins with the plain end record.
+  if (entries_.size() >= 0xffff || end64 >= kSee64) {
+    append(end, kEnd64Magic, 4);
+    append(end, kEnd64Bytes - 12, 8);
+    append(end, 3 << 8 | kVersion64, 2);
+    append(end, kVersion64, 2);
+    append(end, 0, 8);  // the first disk
+    append(end, entries_.size(), 8);
+    append(end, entries_.size(), 8);
+    append(end, end64 - directory, 8);
+    append(end, directory, 8);
+    append(end, kLocator64Magic, 4);
+    append(end, 0, 4);
+    append(end, end64, 8);
+    append(end, 1, 4);
+  }
   append(end, kEndMagic, 4);
   append(end, 0, 4);
   append(end, std::min<uint64_t>(entries_.size(), 0xffff), 2);

@@ -62,7 +62,7 @@ class ZipReader {
 };
 
 // Writes an archive to a temporary file, which commit() renames (see OutputFile). Times are fixed,
-// so equal members give equal archives. All sizes are written with 64 bits.
+// so equal members give equal archives. The sizes of members are written with 64 bits.
 class ZipWriter {
  public:
   explicit ZipWriter(const std::string& path) : file_(path) {}

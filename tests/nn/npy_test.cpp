@@ -258,8 +258,22 @@ TEST_F(Npy, ArchivesComeBack) {
     EXPECT_EQ(read_text(path("a.npz")), read_text(path("b.npz")));
   }
   EXPECT_LT(std::filesystem::file_size(path("a.npz")), 500'000U);
+}
+
+TEST_F(Npy, AnArchiveWithoutMembersIsThatOfNumpy) {
   save_npz(path("a.npz"), {});
+  // numpy.savez(f). numpy.load takes a file that begins in another way for a pickled object.
+  EXPECT_EQ(read_text(path("a.npz")), "PK\x05\x06"s + std::string(18, '\0'));
   EXPECT_TRUE(load_npz(path("a.npz")).empty());
+}
+
+TEST_F(Npy, MoreMembersThanSixteenBitsCountComeBack) {
+  StateDict tensors;
+  const Tensor none = zeros({0});
+  for (int64_t i = 0; i < 65'536; ++i)
+    tensors.emplace(str(i), none);
+  save_npz(path("a.npz"), tensors);
+  EXPECT_EQ(load_npz(path("a.npz")).size(), tensors.size());
 }
 
 TEST_F(Npy, DamagedArchivesAreRefused) {

@@ -111,11 +111,17 @@ void keep(const PlanStore& store, const PlanKey& key, const CompiledArtifact& st
 }  // namespace
 
 std::shared_ptr<const CompiledArtifact> compile_once(Graph traced, std::span<const Pass> passes,
-                                                     const PlanStore& store) {
+                                                     const PlanStore& given) {
   const auto world = thread_state().context->slot_ptr<boxing::ThreadWorld>();
   const PlanKey key = plan_key_of(traced, passes);
+  const PlanStore store = key.tells_programs_apart() ? given : PlanStore();
   const auto make = [&] {
     std::string why_not;
+    if (given.read && !store.read) {
+      log_warning(
+          "plans are not kept, because the program or a library with its ops has no build id; link "
+          "it with -Wl,--build-id");
+    }
     if (store.read) {
       std::optional<CompiledArtifact> kept = read_kept(store, key, world != nullptr, why_not);
       if (kept) return std::move(*kept);

@@ -25,6 +25,7 @@ struct PlanStore {
 
 // Returns the step from the store or, if it is not there, compiles it. The first thread rank that
 // asks for a step makes it. Others wait for it and share it for as long as one of them holds it.
+// The store is not used if the key does not tell programs apart.
 std::shared_ptr<const CompiledArtifact> compile_once(Graph traced, std::span<const Pass> passes,
                                                      const PlanStore& store = {});
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <set>
 #include <span>
 #include <unordered_map>
 
@@ -120,48 +121,73 @@ class TraceHasher {
       attrs_;
 };
 
-// The build id that the linker gave to the executable or shared library with this code; empty if it
-// gave none.
-std::string build_id() {
-  struct Search {
-    uintptr_t code;
-    std::string id = {};
-  };
+// A program or shared library in this process.
+class LoadedObject {
+ public:
+  explicit LoadedObject(const dl_phdr_info& info)
+      : begin_(info.dlpi_addr), headers_(info.dlpi_phdr, info.dlpi_phnum) {}
 
-  Search search{reinterpret_cast<uintptr_t>(&build_id)};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t /*size*/, void* data) {
-        auto& wanted = *static_cast<Search*>(data);
-        const std::span headers(info->dlpi_phdr, info->dlpi_phnum);
-        const bool is_it = std::any_of(headers.begin(), headers.end(), [&](const auto& header) {
-          const uintptr_t begin = info->dlpi_addr + header.p_vaddr;
-          return header.p_type == PT_LOAD && wanted.code >= begin &&
-                 wanted.code < begin + header.p_memsz;
-        });
-        if (!is_it) return 0;
-        for (const auto& header : headers) {
-          if (header.p_type != PT_NOTE) continue;
-          // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader has addresses as integers
-          const auto* at = reinterpret_cast<const std::byte*>(info->dlpi_addr + header.p_vaddr);
-          const std::byte* end = at + header.p_memsz;
-          while (at + sizeof(ElfW(Nhdr)) <= end) {
-            const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
-            const auto padded = [](size_t size) { return (size + 3) / 4 * 4; };
-            const std::byte* id = at + sizeof(*note) + padded(note->n_namesz);
-            if (note->n_type == NT_GNU_BUILD_ID) {
-              constexpr std::string_view kDigits = "0123456789abcdef";
-              for (size_t i = 0; i < note->n_descsz; ++i) {
-                wanted.id += kDigits[static_cast<size_t>(id[i]) >> 4];
-                wanted.id += kDigits[static_cast<size_t>(id[i]) & 15];
-              }
-            }
-            at = id + padded(note->n_descsz);
+  bool contains(uintptr_t wanted) const {
+    return std::any_of(headers_.begin(), headers_.end(), [&](const auto& header) {
+      const uintptr_t begin = begin_ + header.p_vaddr;
+      return header.p_type == PT_LOAD && wanted >= begin && wanted < begin + header.p_memsz;
+    });
+  }
+
+  // The build id that the linker gave to it; empty if it gave none.
+  std::string build_id() const {
+    std::string text;
+    for (const auto& header : headers_) {
+      if (header.p_type != PT_NOTE) continue;
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader has addresses as integers
+      const auto* at = reinterpret_cast<const std::byte*>(begin_ + header.p_vaddr);
+      const std::byte* end = at + header.p_memsz;
+      while (at + sizeof(ElfW(Nhdr)) <= end) {
+        const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
+        const auto padded = [](size_t size) { return (size + 3) / 4 * 4; };
+        const std::byte* id = at + sizeof(*note) + padded(note->n_namesz);
+        if (note->n_type == NT_GNU_BUILD_ID) {
+          constexpr std::string_view kDigits = "0123456789abcdef";
+          for (size_t i = 0; i < note->n_descsz; ++i) {
+            text += kDigits[static_cast<size_t>(id[i]) >> 4];
+            text += kDigits[static_cast<size_t>(id[i]) & 15];
           }
         }
-        return 1;
+        at = id + padded(note->n_descsz);
+      }
+    }
+    return text;
+  }
+
+ private:
+  uintptr_t begin_;
+  std::span<const ElfW(Phdr)> headers_;
+};
+
+// The build ids of the program, of what contains this code, and of what defines the ops of the
+// step: passes and programs depend on the rules of ops. Empty if one of them has none.
+std::string build_ids(const Graph& graph) {
+  std::vector<LoadedObject> objects;  // the program is the first
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t /*size*/, void* data) {
+        static_cast<std::vector<LoadedObject>*>(data)->emplace_back(*info);
+        return 0;
       },
-      &search);
-  return search.id;
+      &objects);
+  std::set<uintptr_t> addresses = {reinterpret_cast<uintptr_t>(&build_ids)};
+  for (const Node& node : graph.nodes)
+    addresses.insert(reinterpret_cast<uintptr_t>(node.op));
+  std::string ids;
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const bool is_used = std::any_of(addresses.begin(), addresses.end(), [&](uintptr_t address) {
+      return objects[i].contains(address);
+    });
+    if (i > 0 && !is_used) continue;
+    const std::string id = objects[i].build_id();
+    if (id.empty()) return {};
+    ids += ids.empty() ? id : " " + id;
+  }
+  return ids;
 }
 
 }  // namespace
@@ -190,12 +216,16 @@ std::string PlanKey::fact(std::string_view name) const {
   return found == facts.end() ? "" : found->second;
 }
 
+bool PlanKey::tells_programs_apart() const {
+  return !fact("build").empty();
+}
+
 PlanKey plan_key_of(const Graph& traced, std::span<const Pass> passes) {
   std::string names;
   for (const Pass& pass : passes)
     names += str(names.empty() ? "" : " ", pass.name);
   PlanKey key{{{"step", TraceHasher().hash(traced)},
-               {"build", build_id()},
+               {"build", build_ids(traced)},
                {"ranks", str(env::world_size())},
                {"passes", names},
                {"cost table", str(boxing::hash_of(boxing::cost_table()))},

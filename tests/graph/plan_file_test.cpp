@@ -1,10 +1,15 @@
 // Saved plans: bytes that read back to the same plan, and bytes that are refused.
 
+#include <array>
+#include <cstddef>
 #include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
@@ -132,6 +137,36 @@ TEST(PlanFile, RedistributionsToOtherRanksReadBack) {
   const SavedPlan saved = parse_plan(bytes, "it", op_table());
 
   EXPECT_EQ(to_bytes(saved.step, {}), bytes);
+}
+
+// The same step, but one of its ops is defined at this address.
+Graph with_op_at(void* room) {
+  Graph graph = trace_step({}).graph;
+  Node& node = graph.nodes.front();
+  node.op = new (room) OpDef(*node.op);
+  return graph;
+}
+
+TEST(PlanFile, TheLibrariesOfAllOpsAreKnownByTheirBuildIds) {
+  const std::string own = plan_key_of(trace_step({}).graph, plain_passes()).fact("build");
+  EXPECT_FALSE(own.empty());
+  alignas(OpDef) static std::array<std::byte, sizeof(OpDef)> here;
+  EXPECT_EQ(plan_key_of(with_op_at(here.data()), plain_passes()).fact("build"), own);
+
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  void* const library = dlopen((folder / "no_build_id.so").c_str(), RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const Graph graph = with_op_at(dlsym(library, "flow_test_room"));
+
+  EXPECT_FALSE(plan_key_of(graph, plain_passes()).tells_programs_apart());
+  int num_reads = 0;
+  const auto read = [&](const std::string& /*name*/) {
+    ++num_reads;
+    return std::optional<std::string>();
+  };
+  EXPECT_THROW(compile_once(graph, plain_passes(), {.read = read}), Error) << "it has no kernel";
+  EXPECT_EQ(num_reads, 0) << "a plan of another program may have the same key";
+  dlclose(library);
 }
 
 TEST(PlanFile, AnOriginIsTheSameAtEveryTraceAndDiffersWithTheStep) {

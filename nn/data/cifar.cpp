@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/calls/site_scope.h"
+#include "core/context.h"
 #include "nn/data/dataset.h"
 #include "nn/file.h"
 #include "ops/creation/creation.h"
@@ -45,6 +46,7 @@ Tensor to_unit(const Tensor& bytes) {
 
 Cifar10::Cifar10(const std::string& root, DatasetOptions options, Site site) {
   const SiteScope scope(site);
+  const PlacementGuard local({}, {});
   const std::vector<std::string> names = names_of(options.train);
   const std::filesystem::path folder = folder_of(root, names);
   std::vector<uint8_t> pixels;

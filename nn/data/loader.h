@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/calls/site_scope.h"
+#include "core/context.h"
 #include "core/generator.h"
 #include "core/placement.h"
 #include "core/sbp.h"
@@ -116,8 +117,9 @@ class Prefetcher {
 // shuffle is set; with local batches the order differs between ranks. Random ops in the dataset's
 // operator[] and in transforms use numbers that depend only on the generator's seed at the start of
 // the pass, on the pass and on the sample. So they are the same with any number of workers and in a
-// resumed pass, and the rank's generator does not advance. The loader owns its dataset (see
-// dataset.h). Only one pass can run at a time.
+// resumed pass, and the rank's generator does not advance. A PlacementGuard around the loop does
+// not reach the dataset. The loader owns its dataset (see dataset.h). Only one pass can run at a
+// time.
 //   for (auto [x, y] : DataLoader(Mnist(root), {.batch_size = 64, .shuffle = true})) …
 template <class Dataset>
 class DataLoader {
@@ -200,6 +202,7 @@ class DataLoader {
 
   Batch local_batch(int64_t number) const {
     const SiteScope place(plan_.site());
+    const PlacementGuard local({}, {});  // as in a worker
     std::vector<int64_t> indices = plan_.own_samples(order_, number);
     const bool is_empty = indices.empty();
     // One sample, which gives the shape of the empty batch.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/calls/site_scope.h"
+#include "core/context.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "nn/data/dataset.h"
@@ -67,6 +68,7 @@ Mnist::Mnist(const Digits& digits) {
 }
 
 void Mnist::take(const Digits& digits, int64_t first, int64_t count) {
+  const PlacementGuard local({}, {});
   const int64_t image = digits.height * digits.width;
   std::vector<float> pixels;
   pixels.reserve(static_cast<size_t>(count * image));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/calls/site_scope.h"
+#include "core/context.h"
 #include "nn/data/collate.h"
 #include "nn/data/loader.h"
 #include "nn/data/sample_random.h"
@@ -149,6 +150,7 @@ class DataLoader<Dataset> {
   // Reads the samples of a batch. One thread at a time calls it.
   std::shared_ptr<Batch> read(const RandomStream& transforms) {
     const SiteScope place(plan_.site());
+    const PlacementGuard local({}, {});  // as in a worker
     std::vector<typename Dataset::Sample> samples;
     const auto batch_size = static_cast<size_t>(plan_.options().batch_size);
     while (!is_at_end_ && samples.size() < batch_size) {

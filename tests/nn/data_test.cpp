@@ -363,6 +363,36 @@ TEST(DataLoader, RanksGoOnFromTheStateOfTheFirst) {
   });
 }
 
+// Sample i is i².
+struct Squares {
+  int64_t size() const { return 5; }
+
+  int64_t operator[](int64_t i) const { return i * i; }
+};
+
+TEST(DataLoader, APlacementGuardDoesNotReachTheDataset) {
+  run_ranks(2, [] {
+    const Placement both("cpu", {0, 1});
+    const PlacementGuard guard(both, sbp::broadcast);
+    const Mnist digits(generate_digits(6, 1));
+    for (const int64_t workers : {0, 2}) {
+      const DataLoaderOptions options{
+          .batch_size = 3, .num_workers = workers, .placement = both, .sbp = sbp::split(0)};
+      DataLoader squares(Squares(), options);
+      std::vector<int64_t> all;
+      for (const Tensor& batch : squares) {
+        EXPECT_EQ(batch.placement(), both);
+        for (const int64_t square : batch.to_vector<int64_t>())
+          all.push_back(square);
+      }
+      EXPECT_EQ(all, (std::vector<int64_t>{0, 1, 4, 9, 16})) << workers << " workers";
+      DataLoader images(digits, options);
+      for (auto [x, y] : images)
+        EXPECT_EQ(x.shape(), (Shape{3, 1, 28, 28}));
+    }
+  });
+}
+
 TEST(DataLoader, ADatasetOfGlobalTensorsIsRefused) {
   run_ranks(2, [] {
     const Placement both("cpu", {0, 1});
@@ -390,6 +420,8 @@ TEST_F(DataFiles, Cifar10ReadsTheBinaryVersion) {
   EXPECT_EQ(image.select(0, 0).select(0, 0).select(0, 0).item<float>(), 1);
   EXPECT_FLOAT_EQ(image.sum().item<float>(), 1.2F);
   EXPECT_EQ(set.batch({0, 1}).first.shape(), (Shape{2, 3, 32, 32}));
+  const PlacementGuard guard(Placement("cpu", {0}), sbp::broadcast);
+  EXPECT_FALSE(Cifar10(folder_.string(), {.train = false})[1].first.is_global());
 }
 
 TEST_F(DataFiles, Cifar10NamesWhatIsMissingOrBroken) {

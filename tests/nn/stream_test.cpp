@@ -118,6 +118,7 @@ TEST(Stream, ErrorsReachTheLoop) {
 TEST(Stream, GlobalBatchesAreTheWholeStreams) {
   run_ranks(2, [] {
     const Placement both("cpu", {0, 1});
+    const PlacementGuard guard(both, sbp::broadcast);  // does not reach the stream
     for (const Sbp layout : {sbp::split(0), sbp::broadcast}) {
       data::DataLoader loader(Counter{0, 5}, {.batch_size = 3, .placement = both, .sbp = layout});
       std::vector<Longs> batches;

@@ -187,8 +187,10 @@ Blob max_pool2d(const TensorArg& x, const PoolOptions& options) {
 }
 
 Blob dropout(const TensorArg& x, const DropoutOptions& options) {
-  const Tensor input = RankJob::in_function("dropout", x.site()).in_scope(x);
-  return flow::dropout(TensorArg(input, x.site()), {.p = options.rate});
+  RankJob& job = RankJob::in_function("dropout", x.site());
+  const Tensor input = job.in_scope(x);
+  return flow::dropout(TensorArg(input, x.site()),
+                       {.p = options.rate, .training = job.is_training()});
 }
 
 Blob sparse_softmax_cross_entropy_with_logits(const TensorArg& labels, const TensorArg& logits) {

@@ -78,7 +78,8 @@ struct DropoutOptions {
   double rate = 0.5;
 };
 
-// Sets elements to 0 with probability `rate` and divides the others by 1 - rate.
+// In functions of type "train": sets elements to 0 with probability `rate` and divides the others
+// by 1 - rate. In other functions: returns x.
 Blob dropout(const TensorArg& x, const DropoutOptions& options = {});
 
 // Cross entropy of softmax(logits) with labels, one loss per sample. logits: (N, C); labels: (N),

@@ -73,6 +73,10 @@ class RankJob {
   std::shared_ptr<void> module(std::string_view name, const std::type_info& type,
                                const std::function<internal::MadeModule()>& make,
                                const ModuleOptions& options, Site site);
+
+  // Whether the function is of type "train".
+  bool is_training() const { return body_->definition.is_train; }
+
   // Returns x on the placement of the scope, in consistent view.
   Tensor in_scope(const TensorArg& x) const;
   // Sets the placement of the scope and returns the previous one.

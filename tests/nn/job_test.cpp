@@ -1,4 +1,5 @@
 // Job functions. Their caller is no rank, so what needs tensors here runs in run_ranks(1).
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -249,6 +250,24 @@ TEST_F(Job, SamePoolingPadsTheEndFurther) {
   const Array y = pool(Array(std::vector<float>{-5, -4, -3, -2, -1, -6}, {1, 1, 1, 6}));
 
   EXPECT_EQ(y.to_vector<float>(), std::vector<float>({-3, -1, -1}));
+}
+
+TEST_F(Job, DropoutDropsInTrainingOnly) {
+  const auto drops = [](job::Blob x) { return job::dropout(x, {.rate = 0.5}); };
+  auto predict = job::global_function({}, job::Placeholder({40}, float64), drops);
+  auto train =
+      job::global_function({.type = "train"}, job::Placeholder({40}, float64), [&](job::Blob x) {
+        auto y = drops(x) * job::get_variable("scale", {40},
+                                              {.dtype = float64, .initializer = job::constant(1)});
+        job::optimizer::SGD({.lr_scheduler = job::PiecewiseConstant({}, {0.0})}).minimize(y);
+        return y;
+      });
+  const std::vector<double> ones(40, 1.0);
+  const Array x(ones, {40});
+
+  EXPECT_EQ(predict(x).to_vector<double>(), ones);
+  const std::vector<double> trained = train(x).to_vector<double>();
+  EXPECT_GT(std::count(trained.begin(), trained.end(), 0.0), 0);
 }
 
 TEST_F(Job, SizesAndStridesOfWindowsAreChecked) {

@@ -7,9 +7,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "core/error.h"
+#include "core/hash.h"
 #include "core/signals.h"
 
 namespace flow::ops {
@@ -23,19 +25,28 @@ struct Layout {
   std::string name;
   Shape shape;
   MemoryDesc desc;
-  mutable std::once_flag once;
-  mutable std::shared_ptr<const OneDnnKernel> make_strided;  // set by `once`
 };
 
-// The intern table. Layouts live for the process; equal content is the same object.
+size_t hash_of(const Shape& shape) {
+  Hasher hasher;
+  for (const int64_t d : shape)
+    hasher.add(static_cast<uint64_t>(d));
+  return hasher.value();
+}
+
+// The intern table. Layouts live for the process; equal content is the same object. A shape has few
+// layouts, but a program may have many shapes.
 class LayoutTable {
  public:
   // nullptr for a contiguous layout.
   const BlockedLayout* intern(const Shape& shape, MemoryDescView view) {
     if (view == nullptr || is_contiguous(view)) return nullptr;
+    const size_t hash = hash_of(shape);
     const std::lock_guard lock(mutex_);
-    for (const auto& layout : layouts_) {
-      if (layout->shape == shape && same_layout(layout->desc.view(), view)) return &layout->blocked;
+    const auto [begin, end] = layouts_.equal_range(hash);
+    for (auto known = begin; known != end; ++known) {
+      const Layout& layout = *known->second;
+      if (layout.shape == shape && same_layout(layout.desc.view(), view)) return &layout.blocked;
     }
     auto layout = std::make_unique<Layout>();
     layout->name = layout_name(view);
@@ -45,13 +56,12 @@ class LayoutTable {
                        .bytes = bytes_of(view),
                        .to_strided = to_strided,
                        .detail = layout.get()};
-    layouts_.push_back(std::move(layout));
-    return &layouts_.back()->blocked;
+    return &layouts_.emplace(hash, std::move(layout))->second->blocked;
   }
 
  private:
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Layout>> layouts_;
+  std::unordered_multimap<size_t, std::unique_ptr<const Layout>> layouts_;  // by hash of the shape
 };
 
 LayoutTable& layout_table() {
@@ -59,22 +69,43 @@ LayoutTable& layout_table() {
   return table;
 }
 
+// The kernels of to_strided. Their number is bounded, because each takes 12 KB and a program may
+// meet new shapes as long as it runs.
+class StridedReorders {
+ public:
+  using Kernel = std::shared_ptr<const OneDnnKernel>;
+
+  Kernel of(const Layout& layout) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = kernels_.find(&layout);
+      if (found != kernels_.end()) return found->second;
+    }
+    Kernel kernel = make_reorder(layout.shape, layout.desc, MemoryDesc::contiguous(layout.shape));
+    const std::lock_guard lock(mutex_);
+    if (kernels_.size() >= kMaxKernels) kernels_.clear();
+    return kernels_.emplace(&layout, std::move(kernel)).first->second;
+  }
+
+ private:
+  static constexpr size_t kMaxKernels = 1024;
+  std::mutex mutex_;
+  std::unordered_map<const Layout*, Kernel> kernels_;
+};
+
 struct Free {
   void operator()(void* p) const noexcept { std::free(p); }
 };
 
 void to_strided(const BlockedLayout& layout, const void* source, void* target) {
-  const auto& own = *static_cast<const Layout*>(layout.detail);
-  std::call_once(own.once, [&] {
-    own.make_strided = make_reorder(own.shape, own.desc, MemoryDesc::contiguous(own.shape));
-  });
-  const OneDnnKernel& kernel = *own.make_strided;
+  static auto& reorders = *new StridedReorders;  // static tensors may use it
+  const auto kernel = reorders.of(*static_cast<const Layout*>(layout.detail));
   constexpr size_t kAlignment = 64;
-  const size_t bytes = (kernel.scratch_bytes() + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t bytes = (kernel->scratch_bytes() + kAlignment - 1) / kAlignment * kAlignment;
   const std::unique_ptr<void, Free> scratch(bytes == 0 ? nullptr
                                                        : std::aligned_alloc(kAlignment, bytes));
   if (bytes != 0 && scratch == nullptr) throw std::bad_alloc();
-  kernel.run({.source = source, .destination = target, .scratch = scratch.get()});
+  kernel->run({.source = source, .destination = target, .scratch = scratch.get()});
 }
 
 // Whether the implementation that oneDNN chose computes by matrix products.

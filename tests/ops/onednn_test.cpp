@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "core/error.h"
 #include "tests/support/largest_difference.h"
@@ -399,6 +400,25 @@ TEST_F(OneDnnLayout, UseForAnotherShapeIsAnInternalError) {
   const BlockedLayout* layout = blocked_weights(spec_);
 
   EXPECT_THROW(make_onednn(ReorderSpec{.shape = {2, 2}, .from = layout}), InternalError);
+}
+
+// A program may meet new image sizes as long as it runs.
+TEST_F(OneDnnLayout, ToStridedKeepsNoKernelForEachShape) {
+  const BlockedLayout* layout = make_onednn(convolution_cases()[1].spec)->destination();
+  if (layout == nullptr) GTEST_SKIP() << "convolutions use the plain layout here";
+  const auto read_shapes = [&](int64_t first, int64_t last) {
+    for (int64_t width = first; width < last; ++width) {
+      const Shape shape{1, 16, 1, width};
+      const BlockedLayout* like = layout_like(layout, shape).value();
+      to_contiguous(Floats(like->bytes / sizeof(float)), shape, like);
+    }
+  };
+  constexpr int64_t kShapes = 2000;
+  read_shapes(2, 2 + kShapes);
+  const size_t before = mallinfo2().uordblks;
+  read_shapes(2 + kShapes, 2 + 2 * kShapes);
+  const size_t after = mallinfo2().uordblks;
+  EXPECT_LT(after, before + 3000 * kShapes);  // the layouts themselves take 1 KB
 }
 
 class OneDnnPooling : public testing::Test {

@@ -82,9 +82,9 @@ ModuleBase::ModuleBase(const std::type_info& type) : ModuleBase() {
 struct ModuleBase::CloneScope::Copies {
   ~Copies() { current = nullptr; }
 
-  // Makes room for copies of the states that a handle leads to: its own, and those of the modules
-  // that replaced it.
-  void add_states(const ModuleBase& module);
+  // Makes room for copies of the states that a handle of this state leads to: its own, and those of
+  // the modules that replaced it.
+  void add_states(const State* state);
   // Makes the copies of a module's tensors.
   void add_tensors(const State& state, Site site);
   // From now on handles become handles of copies. The paths of the copies begin below `outer`.
@@ -113,8 +113,8 @@ std::shared_ptr<void> ModuleBase::copy_object(const std::shared_ptr<void>& objec
   return copy;
 }
 
-void ModuleBase::CloneScope::Copies::add_states(const ModuleBase& module) {
-  for (const State* state = module.state_.get();; state = state->replacement->state_.get()) {
+void ModuleBase::CloneScope::Copies::add_states(const State* state) {
+  for (;; state = state->replacement->state_.get()) {
     std::shared_ptr<State>& copy = states[state];
     if (copy == nullptr) copy = std::make_shared<State>();
     if (!state->replacement) return;
@@ -149,6 +149,10 @@ void ModuleBase::CloneScope::Copies::fill_states(const std::string& outer) {
     copy->path = interned_path(path);
     for (State::Computed& one : copy->computed)
       one.list = one.list.copy();
+    for (std::weak_ptr<State>& replaced : copy->replaced) {
+      const auto found = states.find(replaced.lock().get());
+      replaced = found == states.end() ? std::shared_ptr<State>() : found->second;
+    }
     if (copy->replacement) {  // its own tensors are not in use, so they are shared
       copy->replacement = copy->replacement.copy();
       continue;
@@ -167,10 +171,11 @@ ModuleBase::CloneScope::CloneScope(const ModuleBase& root, Site site)
   const UnrecordedLook unrecorded;
   const NoGradGuard no_grad;
   for (const auto& [path, module] : root.named_modules()) {
-    copies_->add_states(module);
+    copies_->add_states(module.state_.get());
     const State& state = module.live_state();
-    for (const ModuleBase& replaced : state.replaced)
-      copies_->add_states(replaced);
+    for (const std::weak_ptr<State>& replaced : state.replaced) {
+      if (const auto old = replaced.lock()) copies_->add_states(old.get());
+    }
     copies_->add_tensors(state, site);
   }
   copies_->fill_states(*root.live_state().path);
@@ -415,10 +420,7 @@ void ModuleBase::check_members(const ObjectType& type, Site site) const {
   for (const auto& [name, parameter] : named_parameters())
     registered.insert(&parameter.impl());
   // The member whose module was replaced still holds the old one.
-  for (const auto& [path, module] : named_modules()) {
-    for (const Tensor& parameter : module.live_state().replaced_parameters)
-      registered.insert(&parameter.impl());
-  }
+  live_state().add_held(registered);
   for (const auto& [leaf, count] : without) {
     if (count_of(leaf, with_one) > count) held.insert(leaf);
   }

@@ -87,6 +87,16 @@ Substitution::Pairs ModuleBase::State::compute_members() const {
   return pairs;
 }
 
+void ModuleBase::State::add_held(std::set<const TensorImpl*>& parameters_found) const {
+  for (const auto& [name, parameter] : parameters)
+    parameters_found.insert(&parameter.impl());
+  for (const auto& [name, child] : children)
+    child.live_state().add_held(parameters_found);
+  for (const std::weak_ptr<State>& old : replaced) {
+    if (const auto state = old.lock()) state->add_held(parameters_found);
+  }
+}
+
 ModuleBase::State::Form ModuleBase::State::form() const {
   Form form{.state = this,
             .num_registrations = num_registrations,

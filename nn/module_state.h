@@ -90,6 +90,9 @@ struct ModuleBase::State : std::enable_shared_from_this<ModuleBase::State> {
   // The computed tensors, each with the member whose place it takes. Outside traces and other
   // substitutions the members get the new values. Throws InvalidArgument if a shape differs.
   Substitution::Pairs compute_members() const;
+  // Adds the parameters that the object may hold: those of the module, of its sub-modules, and of
+  // modules that these replaced.
+  void add_held(std::set<const TensorImpl*>& parameters_found) const;
 
   // Notes that the module has the parameter; if another module has it too, the parameter has
   // several owners.
@@ -121,10 +124,8 @@ struct ModuleBase::State : std::enable_shared_from_this<ModuleBase::State> {
   // records of a call refer to it and may be read after the module is destroyed.
   const std::string* path = interned_path("");
 
-  // The direct sub-modules that were replaced, as which the object still has them, and their
-  // parameters.
-  std::vector<ModuleBase> replaced;
-  std::vector<Tensor> replaced_parameters;
+  // The direct sub-modules that were replaced. The object may still have them; else they end.
+  std::vector<std::weak_ptr<State>> replaced;
   // The module that replaced this one, of the type of the member.
   internal::ModuleObject replacement;
 

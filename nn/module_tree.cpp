@@ -99,11 +99,22 @@ void ModuleBase::put_replacement(std::string_view path, internal::ModuleObject m
   const std::string& prefix = *old.path;
   for (auto& [inner, descendant] : module->named_modules())
     descendant.live_state().path = interned_path(join_path(prefix, inner));
-  owner.live_state().replaced.push_back(child.second);
-  for (const Tensor& parameter : child.second.parameters())
-    owner.live_state().replaced_parameters.push_back(parameter);
+  // Handles of modules that `old` has replaced will lead to the new one directly, so that `old` can
+  // end.
+  std::vector<std::weak_ptr<State>>& replaced = owner.live_state().replaced;
+  std::erase_if(replaced, [](const std::weak_ptr<State>& state) { return state.expired(); });
+  replaced.push_back(child.second.state_);
+  std::vector<std::shared_ptr<State>> earlier;
+  for (const std::weak_ptr<State>& candidate : replaced) {
+    auto state = candidate.lock();
+    const internal::ModuleObject& next = state->replacement;
+    if (next && next->state_.get() == &old && next.type() == module.type())
+      earlier.push_back(std::move(state));
+  }
   child.second = *module;
-  old.replacement = std::move(module);
+  old.replacement = module;
+  for (const std::shared_ptr<State>& state : earlier)
+    state->replacement = module;
   owner.note_registration();
 }
 

@@ -72,6 +72,24 @@ TEST(ModuleTree, AReplacementIsSeenByEveryHandle) {
   EXPECT_EQ(copy(ones({2, 3})).shape(), (Shape{2, 7}));
 }
 
+TEST(ModuleTree, ReplacementsThatWereReplacedEnd) {
+  Net net;
+  Linear held(4, 5);
+  const auto replace_both = [&](int64_t size) {
+    net.replace_module("head", Linear(4, size));
+    net.replace_module("features.0", Linear(3, 4, {.bias = size == 6}));
+    EXPECT_EQ(net(ones({2, 3})).shape(), (Shape{2, size}));
+  };
+  net.replace_module("head", held);
+  replace_both(6);
+  const int64_t bytes = memory_stats().bytes_in_use;
+  replace_both(7);
+  replace_both(6);
+  EXPECT_EQ(memory_stats().bytes_in_use, bytes);
+  EXPECT_EQ(held(ones({2, 4})).shape(), (Shape{2, 6}));
+  EXPECT_EQ(net.clone()(ones({2, 3})).shape(), (Shape{2, 6}));
+}
+
 TEST(ModuleTree, AnAnyModuleTakesEveryModuleOfTensors) {
   Net net;
   net.replace_module("tail", Negate());

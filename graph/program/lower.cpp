@@ -92,6 +92,11 @@ class RankLowering {
     add_all(NodeTime::kAfter);
     write_results();
     runs.add_once(after);
+    const auto is_made_in_parts = [&](const Capture& capture) {
+      return is_collected(capture.final_value);
+    };
+    if (std::any_of(graph_.captures.begin(), graph_.captures.end(), is_made_in_parts))
+      each([&](int64_t m) { write_captured_parts(m); });
   }
 
   bool is_received_in_action(size_t edge) const {
@@ -349,13 +354,22 @@ class RankLowering {
     // Results are copied first, because they may show a captured tensor's value before it is
     // written.
     for (const Capture& capture : graph_.captures) {
-      if (!buffers_.is_held(capture.initial)) continue;
+      if (!buffers_.is_held(capture.initial) || is_collected(capture.final_value)) continue;
       const BufferId final_value = buffers_.whole_input(capture.final_value);
       if (final_value == buffers_.whole(capture.initial)) continue;
       set_guard(uses_.maker_node(capture.final_value));
       builder_.add_copy(final_value, buffers_.whole(capture.initial));
     }
     set_guard(nullptr);
+  }
+
+  // Writes the rows of captured tensors that a micro-batch has made. All of them are written at the
+  // end, because other micro-batches read the tensors as they were.
+  void write_captured_parts(int64_t m) {
+    for (const Capture& capture : graph_.captures) {
+      if (is_collected(capture.final_value))
+        buffers_.collect(capture.final_value, buffers_.whole(capture.initial), m);
+    }
   }
 
   const Graph& graph_;

@@ -1,4 +1,5 @@
 // Micro-batches of any loss: a step cut into parts gives what the whole batch gives.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -187,6 +188,89 @@ TEST(MicroBatches, RanksWithoutSamplesOfAPartAddNothing) {
                               return images(o, {5, 4, 3});
                             }};
   expect_parts_equal_whole(task, {2, 3, 5}, {{"dp2", kPair, kS0, {{"*", kB}}}});
+}
+
+// Codes and a memory of which each sample has a row. All samples read all codes as well.
+struct Codes : nn::Module<Codes> {
+  Tensor codes{register_parameter("codes", randn({5, 4}, {.dtype = float64}))};
+  Tensor memory{register_buffer("memory", randn({5, 4}, {.dtype = float64}))};
+
+  Tensor forward(const Tensor& x) {
+    const Tensor h = x * codes + memory;
+    memory.copy_(h.detach() / 2);
+    return tanh(matmul(h, codes.detach().t()));
+  }
+};
+
+struct TrainedCodes : nn::Graph<TrainedCodes> {
+  Codes model;
+
+  TrainedCodes(Codes m, optim::Optimizer& optimizer, int64_t parts) : model(m) {
+    add_optimizer(optimizer);
+    nn::graph_module(model).set_stage(0);
+    config().set_micro_batches(parts);
+  }
+
+  Tensor build(const Tensor& x) {
+    Tensor loss = square(model(x)).sum();
+    loss.backward();
+    return loss;
+  }
+};
+
+// The losses of three steps, then codes and memory; parts: 0 trains eagerly.
+std::vector<double> train_codes(int64_t parts, const Placement& placement, const Sbp& rows,
+                                const Sbp& samples) {
+  manual_seed(4);
+  Codes model;
+  if (placement.defined()) {
+    model.to_global(Placement("cpu", {0}), kB);
+    model.to_global(placement, rows);
+  }
+  optim::SGD optimizer(model.parameters(), {.lr = 0.05, .momentum = 0.9});
+  TrainedCodes graph(model, optimizer, std::max<int64_t>(parts, 1));
+  TensorOptions options{.dtype = float64, .placement = placement};
+  if (placement.defined()) options.sbp = samples;
+  std::vector<double> run;
+  for (int step = 0; step < 3; ++step) {
+    const Tensor x = randn({5, 4}, options);
+    Tensor loss;
+    if (parts > 0) {
+      loss = graph(x);
+    } else {
+      optimizer.zero_grad();
+      loss = square(model(x)).sum();
+      loss.backward();
+      optimizer.step();
+    }
+    run.push_back(loss.item<double>());
+  }
+  for (const Tensor& state : {model.codes, model.memory}) {
+    const std::vector<double> values = state.detach().to_vector<double>();
+    run.insert(run.end(), values.begin(), values.end());
+  }
+  return run;
+}
+
+void expect_alike(const std::vector<double>& run, const std::vector<double>& want) {
+  ASSERT_EQ(run.size(), want.size());
+  for (size_t i = 0; i < run.size(); ++i)
+    EXPECT_NEAR(run[i], want[i], 1e-12) << i;
+}
+
+TEST(MicroBatches, TrainTensorsWithARowForEachSample) {
+  const std::vector<double> want = train_codes(0, Placement(), kB, kB);
+  for (const int64_t parts : {1, 2, 5})
+    expect_alike(train_codes(parts, Placement(), kB, kB), want);
+  run_ranks(2, [&] {
+    const std::vector<double> eager = train_codes(0, kPair, kB, kB);
+    for (const Sbp& rows : {kB, kS0}) {
+      for (const Sbp& samples : {kB, kS0}) {
+        SCOPED_TRACE(testing::Message() << "rows " << rows << ", samples " << samples);
+        expect_alike(train_codes(3, kPair, rows, samples), eager);
+      }
+    }
+  });
 }
 
 TEST(MicroBatches, GptOnSeveralRanksGivesWhatTheWholeBatchGives) {

@@ -17,7 +17,9 @@ const KernelTable& kernel_table();
 // Adds a user's op. Throws InvalidArgument if the name is taken or a facet is missing. `op` must
 // live as long as the process. Not thread safe: call it before other threads dispatch.
 void register_op(const OpDef& op);
-// Adds a kernel, which is preferred over kernels of the same op that were registered before.
+// Adds a kernel, which is preferred over kernels of the same op that were registered before. Call
+// it before the op: calls like those that a thread has made, and compiled steps, keep their
+// kernels.
 void register_kernel(const OpDef& op, DeviceType device, const KernelDef& kernel);
 
 namespace internal {

@@ -91,25 +91,28 @@ class GradsAside {
   std::vector<std::pair<Tensor, Tensor>> grads_;
 };
 
-// Takes back that steps of optimizers were counted, unless the run ends well.
+// Counts steps of optimizers, and takes that back unless the run ends well.
 class CountedSteps {
  public:
-  explicit CountedSteps(std::vector<optim::TracedStep>& steps) : steps_(steps) {}
+  CountedSteps() = default;
 
   ~CountedSteps() {
-    if (keeps_) return;
-    for (optim::TracedStep& step : steps_)
-      step.take_back();
+    for (optim::TracedStep* step : counted_)
+      step->take_back();
   }
 
   CountedSteps(const CountedSteps&) = delete;
   CountedSteps& operator=(const CountedSteps&) = delete;
 
-  void keep() { keeps_ = true; }
+  void begin(optim::TracedStep& step) {
+    step.begin_run();
+    counted_.push_back(&step);
+  }
+
+  void keep() { counted_.clear(); }
 
  private:
-  std::vector<optim::TracedStep>& steps_;
-  bool keeps_ = false;
+  std::vector<optim::TracedStep*> counted_;
 };
 
 // Scalars are replicated on every rank, so reading one does not wait for other ranks.
@@ -391,12 +394,12 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
     const std::vector<Tensor> numbers = state.scaler->inputs();
     inputs.insert(inputs.end(), numbers.begin(), numbers.end());
   }
+  CountedSteps counted;
   for (optim::TracedStep& step : state.steps) {
-    step.begin_run();
+    counted.begin(step);
     const std::vector<Tensor> rates = step.inputs();
     inputs.insert(inputs.end(), rates.begin(), rates.end());
   }
-  CountedSteps counted(state.steps);
   GraphTimeline* timeline = config_.timeline_.get();
   const bool is_timed = timeline != nullptr && timeline->begin_run(state.plan);
   state.plan->use_cuda_graphs(config_.cuda_graphs_);

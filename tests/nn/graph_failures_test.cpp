@@ -107,6 +107,48 @@ Trained train(int64_t label, const Placement& placement) {
   return trained;
 }
 
+// Of two optimizers, the second cannot begin its step.
+TEST(GraphFailures, OfAnOptimizerLeaveTheCountsOfTheOthers) {
+  struct Failing : optim::SGD {
+    using SGD::SGD;
+    bool fails = false;
+
+   private:
+    void write_rates(size_t number, const ParamState& state,
+                     std::span<double> rates) const override {
+      if (fails) throw InvalidArgument("the rate is out of range");
+      SGD::write_rates(number, state, rates);
+    }
+  };
+
+  struct Two : nn::Graph<Two> {
+    nn::Linear first, second;
+
+    Two(const nn::Linear& a, const nn::Linear& b, optim::Optimizer& of_a, optim::Optimizer& of_b)
+        : first(a), second(b) {
+      add_optimizer(of_a);
+      add_optimizer(of_b);
+    }
+
+    Tensor build(const Tensor& x) {
+      Tensor loss = second(first(x)).square().mean();
+      loss.backward();
+      return loss;
+    }
+  };
+
+  nn::Linear first(3, 3), second(3, 3);
+  optim::Adam of_first(first.parameters());
+  Failing of_second(second.parameters(), {.lr = 0.1});
+  Two graph(first, second, of_first, of_second);
+  graph(ones({2, 3}));
+  of_second.fails = true;
+
+  EXPECT_THROW(graph(ones({2, 3})), InvalidArgument);
+
+  EXPECT_EQ(of_first.state_dict().at("0.step").item<double>(), 1);
+}
+
 TEST(GraphFailures, LeaveCountsRatesDrawsAndStatisticsOfOneRank) {
   const Trained failed = train(5, Placement()), passed = train(3, Placement());
 

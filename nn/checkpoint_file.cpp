@@ -184,6 +184,13 @@ void refuse_partial(const std::string& name, const NdSbp& nd_sbp) {
 Tensor Checkpoint::read(const std::string& name, const TensorOptions& layout, Site site) const {
   const SiteScope scope(site);
   const CheckpointTensor& saved = find(*manifest_, name);
+  if (layout.dtype || !layout.device.empty() || layout.requires_grad ||
+      (!layout.placement.defined() && !layout.sbp.empty())) {
+    throw InvalidArgument(str("[checkpoint] ", name,
+                              " is read in its saved dtype, and whole on the CPU or in the layout "
+                              "of a placement; received other options: give a placement and its "
+                              "sbp, and convert the result"));
+  }
   MetaPtr meta = nullptr;
   if (layout.placement.defined()) {
     refuse_partial(name, layout.sbp);

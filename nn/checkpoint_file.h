@@ -37,8 +37,8 @@ class Checkpoint {
 
   // Reads a tensor in its saved dtype: the whole tensor as a local one, or, if `layout` has a
   // placement, a global tensor of which this rank reads its part. Throws IoError if a file is
-  // missing, too short or damaged; InvalidArgument if there is no such tensor, and for a partial
-  // layout.
+  // missing, too short or damaged; InvalidArgument if there is no such tensor, for a partial
+  // layout, and for options other than a placement with its sbp.
   Tensor read(const std::string& name, const TensorOptions& layout = {},
               Site site = Site::here()) const;
   // Reads all tensors whose names begin with `prefix`, as local tensors. The names in the result

@@ -233,6 +233,9 @@ TEST_F(CheckpointFile, WhatDoesNotFitIsListedAndChangesNothing) {
   EXPECT_EQ(a.to_vector<double>(), numbers(2, 1));
   EXPECT_EQ(b.to_vector<float>(), (std::vector<float>{0, 1, 2})) << "in the target's dtype";
   EXPECT_THROW(checkpoint.read("absent"), InvalidArgument);
+  EXPECT_THROW(checkpoint.read("m.a", {.sbp = kB}), InvalidArgument);
+  EXPECT_THROW(checkpoint.read("m.a", {.dtype = float32}), InvalidArgument);
+  EXPECT_THROW(checkpoint.read("m.a", {.device = "cuda"}), InvalidArgument);
   EXPECT_THROW(folder.save(-1, {}), InvalidArgument);
   EXPECT_THROW(folder.open(7), IoError);
   run_ranks(2, [&] {

@@ -6,9 +6,11 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/context.h"
 #include "core/device/sanitizer.h"
@@ -28,24 +30,54 @@ constexpr int kFirstClass = 16;
 constexpr int kFineExponent = 23;
 constexpr int kFirstFineClass = kFirstClass + 4 * (kFineExponent - 10);
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kSmallPage = 4096;
 // Blocks above this size are mapped with huge-page alignment and returned to the system whole.
 constexpr size_t kLargestShared = (size_t{8} << 20) + kHeaderRoom;
 // Blocks of at least this size share regions of huge pages. With the address sanitizer no blocks
 // share a region, because it detects overruns only of separate blocks.
 constexpr size_t kLeastShared = kChecksAddresses ? kLargestShared + 1 : size_t{64} << 10;
 constexpr size_t kMaxRegion = size_t{32} << 20;
+constexpr int64_t kAlwaysKept = int64_t{64} << 20;
+// A class is in use while one of its blocks was freed within this number of allocations, which is
+// more than most steps of training make.
+constexpr int64_t kRecent = 2000;
 
 size_t round_up(size_t bytes, size_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
 }
 
-// The rest that does not fill a huge page is in small pages.
+size_t whole_pages(size_t bytes) {
+  static const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return round_up(bytes, page);
+}
+
+// The rest that does not fill a huge page is in small pages. The memory is mapped, because malloc
+// would keep much of what is freed: it takes large blocks from its heap too once one was freed, and
+// aligned ones of different sizes leave gaps there. The address sanitizer knows malloc's blocks
+// only.
 void* map_huge(size_t bytes) {
+  const size_t size = whole_pages(bytes);
   void* block = nullptr;
-  if (posix_memalign(&block, kHugePage, round_up(bytes, kSmallPage)) != 0) return nullptr;
-  madvise(block, round_up(bytes, kSmallPage), MADV_HUGEPAGE);
+  if (kChecksAddresses) {
+    if (posix_memalign(&block, kHugePage, size) != 0) return nullptr;
+  } else {
+    void* mapped =
+        mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return nullptr;
+    const size_t before = -reinterpret_cast<uintptr_t>(mapped) % kHugePage;
+    block = static_cast<std::byte*>(mapped) + before;
+    if (before > 0) munmap(mapped, before);
+    if (before < kHugePage) munmap(static_cast<std::byte*>(block) + size, kHugePage - before);
+  }
+  madvise(block, size, MADV_HUGEPAGE);
   return block;
+}
+
+void unmap_huge(void* block, size_t bytes) {
+  if (kChecksAddresses) {
+    std::free(block);
+  } else {
+    munmap(block, whole_pages(bytes));
+  }
 }
 
 // Divides regions of huge pages into blocks: translating the addresses of small pages takes longer
@@ -76,7 +108,7 @@ class SharedRegions {
     for (auto& [size, blocks] : free_)
       std::erase_if(blocks, [&](const std::byte* b) { return b >= region.first && b < end; });
     total_ -= region.size;
-    std::free(region.first);
+    unmap_huge(region.first, region.size);
     std::erase_if(regions_, [](const Region& r) { return r.used == 0; });
   }
 
@@ -139,9 +171,49 @@ void* system_allocate(size_t bytes) {
 void system_free(void* block, size_t bytes) {
   if (is_shared(bytes)) {
     shared_regions().deallocate(block, bytes);
+  } else if (bytes > kLargestShared) {
+    unmap_huge(block, bytes);
   } else {
     std::free(block);
   }
+}
+
+// The begin of a block that is free.
+struct FreeBlock {
+  void* next;        // of the same class
+  int64_t freed_at;  // the number of allocations then
+};
+
+// Returns free blocks, all of one class, to the system; their number of bytes.
+int64_t release(void* first, size_t bytes_of_one) {
+  int64_t bytes = 0;
+  while (first != nullptr) {
+    void* next = static_cast<FreeBlock*>(first)->next;
+    system_free(first, bytes_of_one);
+    bytes += static_cast<int64_t>(bytes_of_one);
+    first = next;
+  }
+  return bytes;
+}
+
+// Each class keeps its blocks, so a program whose sizes change, such as with the length of each
+// batch, would keep more and more.
+bool keeps_too_much(const AllocatorStats& stats) {
+  return stats.bytes_in_use + stats.bytes_cached > 2 * stats.peak_bytes_in_use + kAlwaysKept;
+}
+
+// The class with free blocks that was not in use for longest; -1 if all are in use.
+template <size_t kCount>
+int unused_class(const std::array<void*, kCount>& free, int64_t num_allocations) {
+  int oldest = -1;
+  int64_t freed_at = num_allocations - kRecent;
+  for (size_t i = 0; i < kCount; ++i) {
+    const auto* first = static_cast<const FreeBlock*>(free[i]);  // the one that was freed last
+    if (first == nullptr || first->freed_at >= freed_at) continue;
+    oldest = static_cast<int>(i);
+    freed_at = first->freed_at;
+  }
+  return oldest;
 }
 }  // namespace
 
@@ -192,9 +264,10 @@ void* Allocator::allocate(size_t bytes) {
                           " bytes in use; free tensors or raise the limit"));
   }
   ++stats_.num_allocations;
-  void* block = free_[static_cast<size_t>(size_class)];
+  void*& first = free_[static_cast<size_t>(size_class)];
+  void* block = first;
   if (block != nullptr) {
-    free_[static_cast<size_t>(size_class)] = *static_cast<void**>(block);
+    first = static_cast<FreeBlock*>(block)->next;
     ++stats_.num_cache_hits;
     stats_.bytes_cached -= size;
   }
@@ -202,6 +275,17 @@ void* Allocator::allocate(size_t bytes) {
   if (stats_.bytes_in_use > stats_.peak_bytes_in_use)
     stats_.peak_bytes_in_use = stats_.bytes_in_use;
   unlock();
+  // Before a new block is mapped, those of unused classes are returned.
+  for (int64_t released = 0; block == nullptr;) {
+    lock();
+    stats_.bytes_cached -= released;
+    const int unused = keeps_too_much(stats_) ? unused_class(free_, stats_.num_allocations) : -1;
+    void* blocks =
+        unused < 0 ? nullptr : std::exchange(free_[static_cast<size_t>(unused)], nullptr);
+    unlock();
+    if (blocks == nullptr) break;
+    released = release(blocks, class_bytes(unused));
+  }
   if (block == nullptr) block = system_allocate(static_cast<size_t>(size));
   if (block == nullptr) {
     release_cached();
@@ -225,10 +309,10 @@ void Allocator::deallocate(void* block, size_t bytes) noexcept {
   const int size_class = class_of(bytes);
   const auto size = static_cast<int64_t>(class_bytes(size_class));
   forbid_access(block, static_cast<size_t>(size));
-  allow_access(block, sizeof(void*));
+  allow_access(block, sizeof(FreeBlock));
   lock();
-  *static_cast<void**>(block) = free_[static_cast<size_t>(size_class)];
-  free_[static_cast<size_t>(size_class)] = block;
+  void*& first = free_[static_cast<size_t>(size_class)];
+  first = new (block) FreeBlock{first, stats_.num_allocations};
   stats_.bytes_in_use -= size;
   stats_.bytes_cached += size;
   unlock();
@@ -253,13 +337,8 @@ void Allocator::release_cached() {
   free_.fill(nullptr);
   stats_.bytes_cached = 0;
   unlock();
-  for (size_t i = 0; i < lists.size(); ++i) {
-    for (void* block = lists[i]; block != nullptr;) {
-      void* next = *static_cast<void**>(block);
-      system_free(block, class_bytes(static_cast<int>(i)));
-      block = next;
-    }
-  }
+  for (size_t i = 0; i < lists.size(); ++i)
+    release(lists[i], class_bytes(static_cast<int>(i)));
 }
 
 void Allocator::set_limit(int64_t bytes) {

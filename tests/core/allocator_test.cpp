@@ -65,6 +65,36 @@ TEST(Allocator, StatisticsFollowUse) {
   allocator.release_cached();
 }
 
+TEST(Allocator, ReturnsBlocksOfSizesThatAProgramHasLeft) {
+  Allocator allocator;
+  constexpr size_t kMiB = 1 << 20;
+  const auto use = [&](size_t bytes, int times) {
+    for (int i = 0; i < times; ++i)
+      allocator.deallocate(allocator.allocate(bytes), bytes);
+  };
+  for (size_t size = 1; size <= 40; ++size) {
+    use(size * kMiB, 2);
+    use(64, 2000);
+  }
+  AllocatorStats stats = allocator.stats();
+  EXPECT_EQ(stats.bytes_in_use, 0);
+  EXPECT_LE(stats.bytes_cached, 2 * stats.peak_bytes_in_use + static_cast<int64_t>(64 * kMiB));
+  EXPECT_GT(stats.bytes_cached, stats.peak_bytes_in_use);
+
+  // What a program goes on using is kept, however much it is.
+  for (int round = 0; round < 2; ++round) {
+    for (size_t size = 20; size < 32; ++size)
+      use(size * kMiB, 1);
+  }
+  stats = allocator.stats();
+  for (size_t size = 20; size < 32; ++size)
+    use(size * kMiB, 1);
+  EXPECT_EQ(allocator.stats().num_cache_hits, stats.num_cache_hits + 12);
+  EXPECT_GT(stats.bytes_cached, static_cast<int64_t>(12 * 20 * kMiB));
+  allocator.release_cached();
+  EXPECT_EQ(allocator.stats().bytes_cached, 0);
+}
+
 TEST(Allocator, LimitRaisesOutOfMemoryAndTheNextCallWorks) {
   Allocator allocator;
   allocator.set_limit(1000);

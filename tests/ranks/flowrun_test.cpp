@@ -147,6 +147,16 @@ TEST(Job, WhatACommandLeavesIsSeen) {
   EXPECT_EQ(job.remains[1], "left");
 }
 
+// The lines that begin with "rank ". On a busy machine there are warnings of ranks that wait, too.
+std::vector<std::string> digests_in(const std::string& output) {
+  std::istringstream stream(output);
+  std::vector<std::string> digests;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("rank ")) digests.push_back(line);
+  }
+  return digests;
+}
+
 TEST(Flowrun, ProgramsGiveTheSameOnThreadsAndProcesses) {
   const JobResult threads = run_job(flowrun({"--ranks=threads:3"}, {kPrograms + "/rank_digest"}));
   const JobResult processes =
@@ -154,7 +164,8 @@ TEST(Flowrun, ProgramsGiveTheSameOnThreadsAndProcesses) {
 
   EXPECT_EQ(threads.exit_code, 0) << threads.output;
   EXPECT_EQ(processes.exit_code, 0) << processes.output;
-  EXPECT_EQ(processes.output, threads.output);
+  EXPECT_EQ(digests_in(threads.output).size(), 3U) << threads.output;
+  EXPECT_EQ(digests_in(processes.output), digests_in(threads.output));
   expect_nothing_remains(processes);
 }
 

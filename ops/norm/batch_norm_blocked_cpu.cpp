@@ -71,10 +71,11 @@ struct ChannelSums {
 };
 
 struct Chain {
-  Vec<double> low_products = Vec<double>::zero();
-  Vec<double> high_products = Vec<double>::zero();
-  Vec<double> low_totals = Vec<double>::zero();
-  Vec<double> high_totals = Vec<double>::zero();
+  Vec<double> low_products, high_products, low_totals, high_totals;
+
+  // g++ 12 compiles a constructor that is not written without the region's instruction set. Unless
+  // it is inlined, it takes a vector that zero() returns from another place.
+  Chain() { low_products = high_products = low_totals = high_totals = Vec<double>::zero(); }
 
   [[gnu::always_inline]] void add(V a, V b) {
     const Vec<double> low = widen_low(a);

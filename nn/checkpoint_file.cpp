@@ -173,8 +173,7 @@ void Checkpoint::read_box(const std::string& name, const Shape& begin, const Sha
 namespace {
 // Each rank would read the whole value, and the parts would add up to a multiple of it.
 void refuse_partial(const std::string& name, const NdSbp& nd_sbp) {
-  if (std::none_of(nd_sbp.begin(), nd_sbp.end(), [](Sbp entry) { return entry.is_partial(); }))
-    return;
+  if (!nd_sbp.has_partial()) return;
   throw InvalidArgument(str("[checkpoint] a saved tensor cannot be read as partial; received ",
                             name, " with layout ", nd_sbp,
                             "; read it as split or broadcast and redistribute it"));

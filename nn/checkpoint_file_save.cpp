@@ -104,7 +104,7 @@ void check_savable(int64_t step, const StateDict& tensors) {
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.is_global()) continue;
     const NdSbp& nd_sbp = tensor.sbp();
-    if (std::any_of(nd_sbp.begin(), nd_sbp.end(), [](Sbp entry) { return entry.is_partial(); })) {
+    if (nd_sbp.has_partial()) {
       throw InvalidArgument(str("[checkpoint] partial tensors cannot be saved; received ", name,
                                 " with layout ", nd_sbp,
                                 "; redistribute it to split or broadcast first"));

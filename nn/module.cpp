@@ -417,9 +417,6 @@ void ModuleBase::check_members(const ObjectType& type, Site site) const {
   std::vector<LeafHandles> without = count_leaf_handles(), with_one, with_two;
   type.with_copy(*this, [&] { with_one = count_leaf_handles(); });
   std::set<const TensorImpl*> registered, held;
-  for (const auto& [name, parameter] : named_parameters())
-    registered.insert(&parameter.impl());
-  // The member whose module was replaced still holds the old one.
   live_state().add_held(registered);
   for (const auto& [leaf, count] : without) {
     if (count_of(leaf, with_one) > count) held.insert(leaf);

@@ -91,7 +91,7 @@ struct ModuleBase::State : std::enable_shared_from_this<ModuleBase::State> {
   // substitutions the members get the new values. Throws InvalidArgument if a shape differs.
   Substitution::Pairs compute_members() const;
   // Adds the parameters that the object may hold: those of the module, of its sub-modules, and of
-  // modules that these replaced.
+  // modules that these replaced, which the members may still be.
   void add_held(std::set<const TensorImpl*>& parameters_found) const;
 
   // Notes that the module has the parameter; if another module has it too, the parameter has

@@ -28,6 +28,7 @@ struct Moments {
 Moments moments_of(double squares, double total, double count) {
   if (count == 0) return {};
   const double mean = total / count;
+  // std::max keeps a NaN that comes first.
   return {mean, std::max(squares / count - mean * mean, 0.0)};
 }
 

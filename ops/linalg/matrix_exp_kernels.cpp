@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 
 #include "core/error.h"
 #include "ops/linalg/factor_op.h"
@@ -87,7 +88,7 @@ void exponential(const Powers<T>& p, int64_t squarings, T* y) {
   multiply(p.x2, p.x2, p.x4);
   std::fill_n(y, size, T{0});
   p.add_terms(16, y);
-  for (const size_t first : {12, 8, 4, 0}) {
+  for (const size_t first : std::initializer_list<size_t>{12, 8, 4, 0}) {
     multiply(p.x4, y, p.spare);
     std::copy_n(p.spare, size, y);
     p.add_terms(first, y);

@@ -224,28 +224,34 @@ def commit():
     return git("rev-parse", "HEAD").stdout.strip() if git("diff", "--quiet", "HEAD").returncode == 0 else None
 
 
+def record_file(head, unit):
+    """Where the record of a unit is. Each has its own file, so that parts may run at the same time."""
+    return ROOT / "build/proof" / str(head) / (re.sub(r"\W+", "_", unit) + ".json")
+
+
 def records_of(head):
-    """The file of the records of a commit, and what it says."""
-    records = ROOT / "build/proof" / f"{head}.json"
-    return records, json.loads(records.read_text()) if head and records.exists() else {}
+    """The records of a commit, by unit."""
+    files = {name: record_file(head, name) for name, _ in units()}
+    return {name: json.loads(file.read_text()) for name, file in files.items() if file.exists()}
 
 
 def run_everything(totals, part, parts):
     """Runs the units of the part that have not passed at this commit, and adds up the records of all."""
     head = commit()
-    records, done = records_of(head)
+    done = records_of(head)
     for name, run in list(units())[part - 1::parts]:
-        if name not in done or done[name]["failed"]:
+        record = done.get(name)
+        if record is None or record["failed"]:
             own, started = Totals(), time.monotonic()
             run(own)
             own.require_passed(name)
-            done[name] = {"passed": own.passed, "failed": own.failed, "skipped": own.skipped,
-                          "seconds": round(time.monotonic() - started),
-                          "date": time.strftime("%Y-%m-%d"), "machine": machine()}
+            record = {"passed": own.passed, "failed": own.failed, "skipped": own.skipped,
+                      "seconds": round(time.monotonic() - started),
+                      "date": time.strftime("%Y-%m-%d"), "machine": machine()}
             if head:
-                records.parent.mkdir(parents=True, exist_ok=True)
-                records.write_text(json.dumps(done, indent=1))
-        record = done[name]
+                file = record_file(head, name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(json.dumps(record, indent=1))
         totals.passed += record["passed"]
         totals.failed += record["failed"]
         totals.skipped += record["skipped"]
@@ -297,7 +303,7 @@ def main():
 
     totals = Totals()
     if arguments.records:
-        print("\n".join(records_table(records_of(commit())[1], [name for name, _ in units()])))
+        print("\n".join(records_table(records_of(commit()), [name for name, _ in units()])))
         return
     if arguments.all:
         run_everything(totals, *arguments.part)

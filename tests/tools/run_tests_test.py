@@ -101,6 +101,42 @@ class Counting(unittest.TestCase):
         self.assertIn("tsan 4/4", names)
 
 
+class Records(unittest.TestCase):
+    """What `--all` keeps of a commit."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.runs = []
+        for name, value in (("ROOT", pathlib.Path(scratch.name)), ("commit", lambda: "abc"), ("units", self.units)):
+            self.addCleanup(setattr, run_tests, name, getattr(run_tests, name))
+            setattr(run_tests, name, value)
+
+    def units(self):
+        def run(name, failures, totals):
+            self.runs.append(name)
+            totals.passed += 1000
+            totals.failed += failures
+        for name, failures in (("slow tests 1/2", []), ("slow tests 2/2", ["a test"])):
+            yield name, lambda totals, name=name, failures=failures: run(name, failures, totals)
+
+    def test_only_what_has_not_passed_runs_again(self):
+        for _ in range(2):
+            run_tests.run_everything(run_tests.Totals(), 1, 1)
+        self.assertEqual(self.runs, ["slow tests 1/2", "slow tests 2/2", "slow tests 2/2"])
+
+    def test_a_part_keeps_what_another_one_recorded_meanwhile(self):
+        first, second = self.units()
+
+        def other_part_first(totals):
+            run_tests.run_everything(run_tests.Totals(), 2, 2)
+            first[1](totals)
+        run_tests.units = lambda: iter([(first[0], other_part_first), second])
+        run_tests.run_everything(run_tests.Totals(), 1, 2)
+        self.assertEqual(set(run_tests.records_of("abc")), {"slow tests 1/2", "slow tests 2/2"})
+        self.assertEqual(run_tests.records_of("abd"), {})
+
+
 class Ctest(unittest.TestCase):
     """Selections of tests that ctest runs in a build tree without programs."""
 

@@ -68,9 +68,9 @@ class DistributedDataParallel : public Module<DistributedDataParallel<M>> {
                                        Site::none());
         })) {}
 
-  DistributedDataParallel(DistributedDataParallel&&) = default;
+  DistributedDataParallel(DistributedDataParallel&&) noexcept = default;
   DistributedDataParallel& operator=(const DistributedDataParallel&) = default;
-  DistributedDataParallel& operator=(DistributedDataParallel&&) = default;
+  DistributedDataParallel& operator=(DistributedDataParallel&&) noexcept = default;
   ~DistributedDataParallel() = default;
 
   template <class... Args>

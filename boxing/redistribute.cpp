@@ -121,7 +121,7 @@ ToGlobalOptions reduced_layout(const LocalToGlobalAttrs& attrs) {
 // Returns this rank's part of a gradient. A tensor of a rank outside the placement was ignored. Its
 // gradient is zero, so that such a rank takes the same part in backward of what made it.
 Tensor local_gradient(const Tensor& whole, const TensorMeta& x) {
-  const Tensor part = whole.to_local();
+  Tensor part = whole.to_local();
   if (part.shape() == x.shape || whole.placement().contains(env::rank())) return part;
   return zeros(x.shape, {.dtype = x.dtype, .device = str(x.device)});
 }

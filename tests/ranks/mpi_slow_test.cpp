@@ -53,7 +53,8 @@ TEST(SlowMpiRanks, ShortJobsOnABusyHostEndWithoutAnError) {
 
 // Through shared memory, by messages, and between threads.
 TEST(SlowMpiRanks, MoveAndReduceMoreThanTwoGibibytes) {
-  const JobOptions options = {.limit_s = 600};
+  // To fill and to check the bytes of one rank takes seconds, in which the other rank waits.
+  const JobOptions options = {.environment = {"FLOW_TIMEOUT_S=60"}, .limit_s = 600};
   const JobResult processes = run_job(mpirun(2, {kPrograms + "/rank_large"}), options);
   EXPECT_EQ(processes.exit_code, 0) << processes.output;
   expect_nothing_remains(processes);

@@ -73,10 +73,11 @@ struct ModuleBase::State : std::enable_shared_from_this<ModuleBase::State> {
 
     // Whether `is_same` holds for what is known of the object's type.
     template <class Test>
-    bool has(decltype(CheckedObject::type) type, const Test& is_same) const {
+    bool has(decltype(CheckedObject::type) its_type, const Test& is_same) const {
       const std::lock_guard lock(mutex_);
-      const auto known = std::find_if(objects_.begin(), objects_.end(),
-                                      [&](const CheckedObject& one) { return one.type == type; });
+      const auto known =
+          std::find_if(objects_.begin(), objects_.end(),
+                       [&](const CheckedObject& one) { return one.type == its_type; });
       return known != objects_.end() && is_same(*known);
     }
 

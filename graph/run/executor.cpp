@@ -270,7 +270,7 @@ namespace {
 
 // The memory of a result holds what a step before has left. Results that a kernel writes over its
 // inputs keep it.
-void fill_results(const LoadedStep& step) {
+[[maybe_unused]] void fill_results(const LoadedStep& step) {
   for (const TensorView& result : step.outputs) {
     const bool is_whole = result.data != nullptr && result.meta->is_held &&
                           result.meta->is_contiguous && result.meta->device == DeviceType::kCpu;

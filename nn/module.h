@@ -359,7 +359,7 @@ class ModuleBase {
   // registered neither as AnyModule nor as `type`.
   bool check_replacement(std::string_view path, const std::type_info& type,
                          bool maps_tensors) const;
-  void put_replacement(std::string_view path, internal::ModuleObject module);
+  void put_replacement(std::string_view path, const internal::ModuleObject& module);
 
   std::shared_ptr<State> state_;
   internal::LifeMark life_;

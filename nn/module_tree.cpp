@@ -83,7 +83,7 @@ bool ModuleBase::check_replacement(std::string_view path, const std::type_info& 
           "accepts every module that maps a tensor to a tensor"));
 }
 
-void ModuleBase::put_replacement(std::string_view path, internal::ModuleObject module) {
+void ModuleBase::put_replacement(std::string_view path, const internal::ModuleObject& module) {
   const auto [parent, name] = split_last(path);
   const ModuleBase owner = get_submodule(parent);
   auto& children = owner.live_state().children;

@@ -58,6 +58,7 @@ void Optimizer::step(Site site) {
   const UpdatePhase phase;
   const cuda::JoinLaunches joins;
   autograd::drop_cached_casts();
+  lay_out_state();
   bool has_gradient = false;
   for_each_param([&](const Tensor& parameter, size_t number) {
     const Tensor grad = parameter.grad();
@@ -308,6 +309,23 @@ NdSbp Optimizer::buffer_sbp(const Shape& shape, const Tensor& parameter, const N
     entries.push_back(is_joined ? sbp::broadcast : entry);
   }
   return NdSbp(entries);
+}
+
+void Optimizer::lay_out_state() {
+  const graph::SuspendTracing at_once;
+  for_each_param([&](const Tensor& parameter, size_t number) {
+    if (!parameter.is_global() || number >= states_.size()) return;
+    const NdSbp sbp = state_sbp(parameter, number);
+    std::vector<Tensor>& buffers = states_[number].buffers;
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      Tensor& buffer = buffers[i];
+      if (!buffer.defined() || !buffer.is_global()) continue;
+      const Placement& placement = parameter.placement();
+      const NdSbp wanted = buffer_sbp(buffer_shape(i, parameter), parameter, sbp);
+      if (buffer.placement() == placement && buffer.sbp() == wanted) continue;
+      buffer = nn::laid_out(buffer, placement, wanted, Site::here()).clone();
+    }
+  });
 }
 
 void Optimizer::check_new_params(const std::vector<Tensor>& params,

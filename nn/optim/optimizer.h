@@ -51,7 +51,8 @@ class Optimizer {
   // Sets all gradients to undefined.
   void zero_grad();
   // Updates in place every parameter that has a gradient. The update is not recorded by autograd.
-  // Warns, once for each optimizer, if no parameter has one.
+  // Warns, once for each optimizer, if no parameter has one. Collective if global parameters got
+  // another layout since their last step: their state gets it as well.
   void step(Site site = Site::here());
   // The parameters of all groups, in order.
   std::vector<Tensor> parameters() const;
@@ -177,6 +178,8 @@ class Optimizer {
   NdSbp state_sbp(const Tensor& parameter, size_t number) const;
   // The layout of a buffer of this shape whose parameter has the layout `sbp`.
   static NdSbp buffer_sbp(const Shape& shape, const Tensor& parameter, const NdSbp& sbp);
+  // Moves the buffers of global parameters whose layout has changed since their last step.
+  void lay_out_state();
   // Returns the state of a parameter after counting a step.
   ParamState& begin_step(size_t number);
   // Updates a parameter, or this rank's share of the parameter if its state is sharded.

@@ -28,6 +28,7 @@ TracedStep::TracedStep(Optimizer& optimizer, graph::Trace& trace)
   const NoGradGuard no_grad;
   const UpdatePhase phase;
   autograd::drop_cached_casts();
+  optimizer.lay_out_state();
   optimizer.for_each_param([&](const Tensor& tensor, size_t number) {
     requires_grad_.push_back(tensor.requires_grad());
     if (!tensor.grad().defined()) return;

@@ -1,8 +1,11 @@
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
 
 namespace flow::optim {
@@ -166,6 +169,67 @@ TEST(Optimizers, LeaveInfiniteParametersWithoutDecayAlone) {
   EXPECT_EQ(stepped([](const auto& p) { return Adamax(p); }), kLowest);
   EXPECT_EQ(stepped([](const auto& p) { return Adagrad(p); }), kLowest);
   EXPECT_EQ(stepped([](const auto& p) { return Adadelta(p); }), kLowest);
+}
+
+// Four steps; the weight gets another layout and its first one again in between.
+std::vector<double> losses_of(const std::shared_ptr<Optimizer>& optimizer, const nn::Linear& model,
+                              bool compiled, bool moves) {
+  struct Training : nn::Graph<Training> {
+    nn::Linear model;
+
+    Training(const nn::Linear& m, Optimizer& optimizer) : model(m) { add_optimizer(optimizer); }
+
+    Tensor build(const Tensor& x) {
+      const Tensor loss = model(x).square().mean();
+      loss.backward();
+      return loss;
+    }
+  };
+
+  Training graph(model, *optimizer);
+  const Tensor x = ones(
+      {4, 4}, {.dtype = float64, .placement = model.weight.placement(), .sbp = model.weight.sbp()});
+  std::vector<double> losses;
+  for (const NdSbp& layout : {NdSbp(sbp::broadcast), NdSbp(sbp::broadcast), NdSbp(sbp::split(0)),
+                              NdSbp(sbp::broadcast)}) {
+    if (moves) nn::Linear(model).to_global({.sbp = layout});
+    if (compiled) {
+      losses.push_back(graph(x).item<double>());
+      continue;
+    }
+    optimizer->zero_grad();
+    const Tensor loss = model(x).square().mean();
+    loss.backward();
+    optimizer->step();
+    losses.push_back(loss.item<double>());
+  }
+  return losses;
+}
+
+TEST(Optimizers, StateFollowsAParameterToAnotherLayout) {
+  run_ranks(2, [] {
+    const auto check = [](const auto& make) {
+      const auto run = [&](bool compiled, bool moves) {
+        manual_seed(3);
+        nn::Linear model(4, 4);
+        model.to(float64);
+        model.to_global(Placement("cpu", {0, 1}), sbp::broadcast);
+        return losses_of(make(model.parameters()), model, compiled, moves);
+      };
+      const std::vector<double> wanted = run(false, false);
+      for (const bool compiled : {false, true}) {
+        const std::vector<double> losses = run(compiled, true);
+        for (size_t i = 0; i < wanted.size(); ++i)
+          EXPECT_NEAR(losses[i], wanted[i], 1e-12) << compiled << ' ' << i;
+      }
+    };
+    check([](const auto& p) { return std::make_shared<SGD>(p, SGDOptions{.momentum = 0.9}); });
+    check([](const auto& p) { return std::make_shared<AdamW>(p); });
+    check([](const auto& p) {
+      return std::make_shared<AdamW>(p, AdamWOptions{.shard_state = true});
+    });
+    check([](const auto& p) { return std::make_shared<Adafactor>(p); });
+  });
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ TracedStep::TracedStep(Optimizer& optimizer, graph::Trace& trace)
     parameter.first_rate = input.num_rates;
     input.num_rates += optimizer.num_rates();
     parameter.is_special = starts_special(parameter);
+    parameter.begins_buffer = parameter.is_special && optimizer.states_[number].step > 0;
     parameters_.push_back(std::move(parameter));
   });
   for (Input& input : inputs_) {
@@ -79,6 +80,7 @@ void TracedStep::trace_update(Parameter& parameter) {
   }
   optimizer_.apply(parameter.tensor, parameter.tensor.grad(), parameter.number, state);
   parameter.buffers = state.buffers;
+  if (parameter.begins_buffer) state.buffers[0] = Tensor();
 }
 
 size_t TracedStep::input_for(const Tensor& parameter) {
@@ -109,7 +111,9 @@ bool TracedStep::fits() const {
     const std::vector<Tensor>& buffers = optimizer_.states_[parameter.number].buffers;
     same = std::equal(buffers.begin(), buffers.end(), parameter.buffers.begin(),
                       parameter.buffers.end(),
-                      [](const Tensor& a, const Tensor& b) { return a.is_same(b); }) &&
+                      [&](const Tensor& a, const Tensor& b) {
+                        return a.is_same(b) || (parameter.begins_buffer && !a.defined());
+                      }) &&
            starts_special(parameter) == parameter.is_special;
   }
   return same;
@@ -119,6 +123,7 @@ void TracedStep::begin_run() {
   for (Parameter& parameter : parameters_) {
     Optimizer::ParamState& state = optimizer_.begin_step(parameter.number);
     parameter.numbers_before = state.numbers;
+    if (parameter.begins_buffer) state.buffers[0] = parameter.buffers[0];
     optimizer_.advance(parameter.number, state);
     std::vector<double>& rates = inputs_[parameter.input].rates;
     rates.resize(inputs_[parameter.input].num_rates);
@@ -138,6 +143,7 @@ void TracedStep::take_back() {
     Optimizer::ParamState& state = optimizer_.states_[parameter.number];
     --state.step;
     state.numbers = parameter.numbers_before;
+    if (parameter.begins_buffer) state.buffers[0] = Tensor();
   }
 }
 

@@ -43,6 +43,9 @@ class TracedStep {
     size_t input = 0;         // index of the entry of inputs_ that holds the rates
     size_t first_rate = 0;    // index of the first rate in that entry
     bool is_special = false;  // its update is a first one that differs from later ones
+    // It was updated before, without the buffer that begins in its special update. Until a run has
+    // made that update, the state has no such buffer.
+    bool begins_buffer = false;
     std::vector<Tensor> buffers = {};
     std::vector<double> numbers_before = {};  // before the last begin_run()
   };

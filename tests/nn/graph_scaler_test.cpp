@@ -36,6 +36,11 @@ struct Mixed : nn::Graph<Mixed> {
     config().enable_amp(float16, scaling).set_passes(nn::exact);
   }
 
+  Mixed(models::Mlp m, optim::Optimizer& optimizer, optim::GradScaler& scaler) : model(m) {
+    add_optimizer(optimizer);
+    config().set_grad_scaler(scaler).enable_amp(float16).set_passes(nn::exact);
+  }
+
   Tensor build(const Tensor& x, const Tensor& y) {
     Tensor loss = cross_entropy(model(x), y);
     loss.backward();
@@ -121,6 +126,47 @@ TEST(GraphScaler, EqualsEagerAutocastAndScalerBitForBit) {
     EXPECT_TRUE(shrinks_again);
     EXPECT_NE(eager.losses.front(), eager.losses.back());
   }
+}
+
+// Momentum that is turned on later begins with a buffer that holds the gradient, without dampening.
+TEST(GraphScaler, MomentumThatBeginsInASkippedStepBeginsInTheNextOne) {
+  const auto run = [](bool compiled) {
+    manual_seed(3);
+    models::Mlp model({5, 8, 4});
+    optim::SGD optimizer(model.parameters(), {.lr = 0.1, .dampening = 0.5});
+    optim::GradScaler scaler({.init_scale = 8});
+    Mixed graph(model, optimizer, scaler);
+    std::vector<float> losses;
+    for (int step = 0; step < 6; ++step) {
+      if (step == 2) {
+        optimizer.set_group_momentum(0, 0.9);
+        scaler.update(1e30);
+      }
+      if (step == 3) scaler.update(8);
+      const Tensor x = randn({6, 5}), y = randint(0, 4, {6});
+      if (compiled) {
+        if (step == 2) graph.compile(randn({4, 5}), randint(0, 4, {4}));
+        losses.push_back(graph(x, y).item<float>());
+        continue;
+      }
+      if (step == 2) {
+        randn({4, 5});
+        randint(0, 4, {4});
+      }
+      optimizer.zero_grad();
+      Tensor loss;
+      {
+        const AutocastGuard autocast(float16);
+        loss = cross_entropy(model(x), y);
+      }
+      scaler.scale(loss).backward();
+      scaler.step(optimizer);
+      scaler.update();
+      losses.push_back(loss.item<float>());
+    }
+    return losses;
+  };
+  EXPECT_EQ(run(true), run(false));
 }
 
 TEST(GraphScaler, EqualsEagerUnderDataParallelBitForBit) {

@@ -35,7 +35,7 @@ struct GraphSignature {
   DType autocast = DType::kFloat32;
   // The configuration of the graph.
   std::optional<DType> amp = {};
-  const optim::GradScaler* scaler = nullptr;
+  std::shared_ptr<const optim::GradScaler> scaler = nullptr;  // alive, so its address is its own
   ZeroOptions zero = {};
   int64_t micro_batches = 1;
   pipeline::ScheduleRule schedule = {};

@@ -240,7 +240,7 @@ CompiledGraph& GraphBase::compiled_for(const internal::TensorReader& arguments, 
   refuse_anomaly_in_graph(Site::none());
   GraphSignature signature = signature_of(arguments);
   signature.amp = config_.amp_;
-  signature.scaler = config_.scaler_.get();
+  signature.scaler = config_.scaler_;
   signature.zero = config_.zero_;
   signature.micro_batches = config_.micro_batches_;
   signature.schedule = config_.schedule_;

@@ -238,6 +238,21 @@ TEST(GraphScaler, ADisabledOneDoesNothing) {
   EXPECT_TRUE(std::isinf(model.b.parameters()[0].to_vector<float>()[0]));
 }
 
+// Plans of earlier scalers are kept; a new one must not be taken for one of them.
+TEST(GraphScaler, ANewOneHasAPlanOfItsOwn) {
+  models::Mlp model({5, 8, 4});
+  optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+  Mixed graph(model, optimizer, {}, {.enabled = false});
+  const Tensor x = randn({6, 5}), y = randint(0, 4, {6});
+  graph(x, y);
+  const optim::GradScaler* const first = graph.config().grad_scaler();
+  graph.config().enable_amp(float16, optim::GradScalerOptions());
+  for (int i = 0; i < 100 && graph.config().grad_scaler() != first; ++i)
+    graph.config().enable_amp(float16, optim::GradScalerOptions());
+  graph(x, y);
+  EXPECT_TRUE(graph.summary().starts_with("step: 4 inputs")) << graph.summary();
+}
+
 TEST(GraphScaler, RefusesParametersThatTheStepItselfWrites) {
   struct Decayed : nn::Graph<Decayed> {
     nn::Linear linear{3, 1};

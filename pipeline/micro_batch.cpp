@@ -153,8 +153,12 @@ class Planner {
       return true;
     }
     if (is_single && in.has_late && force_inputs(node)) return false;
-    if (is_single && !in.has_late) {
-      set_each(index, in.sbp, {});
+    if (is_single) {
+      if (in.has_late) {
+        set_once(node, NodeTime::kAfter);
+      } else {
+        set_each(index, in.sbp, {});
+      }
       return true;
     }
     refuse(node, needs_sum);

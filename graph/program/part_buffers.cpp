@@ -44,7 +44,10 @@ MetaPtr PartBuffers::part_meta(ValueId id, int64_t m) const {
 BufferId PartBuffers::whole_input(ValueId id) {
   if (id == kNoValue) return kNoBuffer;
   // With one micro-batch, its part is the whole value.
-  if (cut_.is_per_micro_batch_of(id) && part(id, 0) != kNoBuffer) return part(id, 0);
+  const bool is_made_in_parts =
+      cut_.is_per_micro_batch_of(id) ||
+      (cut_.sbp_of(id).is_split() && cut_.num_micro_batches == 1 && whole(id) == kNoBuffer);
+  if (is_made_in_parts && part(id, 0) != kNoBuffer) return part(id, 0);
   if (whole(id) == kNoBuffer) {
     FLOW_ASSERT(!is_held(id), "value %", id, " is used as a whole before it is made");
     whole(id) = builder_.add_buffer(whole_meta(id));  // without memory

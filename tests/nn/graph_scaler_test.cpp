@@ -176,6 +176,62 @@ TEST(GraphScaler, EqualsEagerUnderDataParallelBitForBit) {
   });
 }
 
+// ---- a weight with a row for each sample, whose gradient the only micro-batch makes
+
+struct Rows : nn::Module<Rows> {
+  Tensor weight;
+
+  Rows() : weight(register_parameter("weight", arange(0, 1.2, 0.1).reshape({4, 3}))) {}
+
+  Tensor forward(const Tensor& x) { return tanh(x + weight); }
+};
+
+struct TwoRows : nn::Graph<TwoRows> {
+  Rows first, last;
+
+  TwoRows(Rows a, Rows b, optim::Optimizer& optimizer) : first(a), last(b) {
+    if (a.weight.is_global()) {
+      first.to<nn::GraphModule>().set_stage(0, a.weight.placement());
+      last.to<nn::GraphModule>().set_stage(1, b.weight.placement());
+    }
+    add_optimizer(optimizer);
+    config().enable_amp(float16, {.init_scale = 8});
+  }
+
+  Tensor build(const Tensor& x) {
+    Tensor loss = last(first(x)).square().sum();
+    loss.backward();
+    return loss;
+  }
+};
+
+TEST(GraphScaler, StagesOfOneMicroBatchMayHaveAWeightWithARowForEachSample) {
+  const auto run = [](bool in_stages, const NdSbp& layout) {
+    Rows first, last;
+    TensorOptions options;
+    if (in_stages) {
+      options = {.placement = kPair, .sbp = kB};
+      first.to_global(kPair, layout);
+      last.to_global(layout == kB ? Placement("cpu", {1}) : kPair, layout);
+    }
+    optim::SGD optimizer(std::vector<Tensor>{first.weight, last.weight},
+                         {.lr = 0.1, .momentum = 0.9});
+    TwoRows graph(first, last, optimizer);
+    std::vector<double> losses;
+    for (int step = 0; step < 3; ++step)
+      losses.push_back(graph(ones({4, 3}, options)).item<double>());
+    return losses;
+  };
+  const std::vector<double> wanted = run(false, {});
+  run_ranks(2, [&] {
+    for (const NdSbp& layout : {NdSbp(kB), NdSbp(kS0), NdSbp(kS1)}) {
+      const std::vector<double> losses = run(true, layout);
+      for (size_t i = 0; i < wanted.size(); ++i)
+        EXPECT_NEAR(losses[i], wanted[i], 1e-5) << layout << ' ' << i;
+    }
+  });
+}
+
 TEST(GraphScaler, StateGoesOnInAnotherGraph) {
   models::Mlp model({5, 8, 4});
   optim::SGD optimizer(model.parameters());

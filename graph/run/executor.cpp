@@ -96,7 +96,6 @@ void Executor::bind(std::span<const Tensor> externals, OthersMemory& others) {
         str("[graph] a tensor differs from the one that the step was compiled for; received ",
             *meta, ", expected ", *wanted, "; compile the step for this tensor"));
   }
-  bool has_moved = false;
   for (size_t i = 0; i < externals_.size(); ++i) {
     External& external = externals_[i];
     if (!external.meta->is_held) continue;
@@ -106,14 +105,12 @@ void Executor::bind(std::span<const Tensor> externals, OthersMemory& others) {
     external.data = data;
     for (const Use& use : external.uses)
       views_[use.view].data = data + use.offset;
-    has_moved = true;
+    unbind_blocks();  // now, because the next one may throw
     if (external.is_used && external.meta->device == DeviceType::kCuda) forget_graphs();
   }
-  if (has_moved) unbind_blocks();
 }
 
 void Executor::bind_arena() {
-  bool has_moved = false;
   for (const DeviceType device : {DeviceType::kCpu, DeviceType::kCuda}) {
     InArena& part = in_arena(device);
     arena_->reserve(rank_, device, part.bytes);
@@ -122,10 +119,9 @@ void Executor::bind_arena() {
     part.data = data;
     for (const Use& use : part.uses)
       views_[use.view].data = data + use.offset;
-    has_moved = true;
+    unbind_blocks();
     if (device == DeviceType::kCuda) forget_graphs();
   }
-  if (has_moved) unbind_blocks();
 }
 
 void Executor::unbind_blocks() {

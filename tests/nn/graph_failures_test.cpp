@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
+#include "core/context.h"
 #include "core/generator.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
@@ -105,6 +106,36 @@ Trained train(int64_t label, const Placement& placement) {
   graph(tokens, good);
   trained.end = state();
   return trained;
+}
+
+// The input is where the parts of a batch are read, and then there is no memory for the strided
+// form of the image.
+TEST(GraphFailures, OfTooLittleMemoryLeaveNoTraceOfEarlierInputs) {
+  struct Weighted : nn::Graph<Weighted> {
+    Tensor image;
+
+    explicit Weighted(const Tensor& i) : image(i) { config().set_micro_batches(2); }
+
+    Tensor build(const Tensor& x) { return x.sum({1}) * image.mean(); }
+  };
+
+  const NoGradGuard no_grad;
+  const auto make_image = [] {
+    return conv2d(ones({1, 16, 64, 64}), ones({16, 16, 3, 3}), {.padding = 1});
+  };
+  const Tensor image = make_image(), same = image.detach(), other = make_image();
+  if (image.meta().blocked == nullptr) GTEST_SKIP() << "no blocked layouts on this machine";
+  Weighted graph(image);
+  const Tensor first = ones({3, 4}), second = full({3, 4}, 2.0);
+  const std::vector<float> wanted = (second.sum({1}) * image.mean()).to_vector<float>();
+  graph(first);
+  image.set_data(other);
+  Allocator& allocator = thread_state().context->allocator();
+  allocator.set_limit(allocator.stats().bytes_in_use + (1 << 14));
+  EXPECT_THROW(graph(second), OutOfMemory);
+  allocator.set_limit(std::numeric_limits<int64_t>::max());
+  image.set_data(same);
+  EXPECT_EQ(graph(second).to_vector<float>(), wanted);
 }
 
 // Of two optimizers, the second cannot begin its step.

@@ -42,6 +42,18 @@ std::unique_ptr<ThreadState> make_thread_state(RankContext& context) {
   return state;
 }
 
+// True once the state of the thread has ended with it. Static objects, and thread_local ones that
+// are older than the state, end later and may call flow.
+constinit thread_local bool has_ended = false;
+
+// For such calls, after which nothing could end a state.
+ThreadState& keep_for_ever(std::unique_ptr<ThreadState> state) {
+  static std::mutex mutex;
+  static auto& states = *new std::vector<std::unique_ptr<ThreadState>>;  // guarded by mutex
+  const std::lock_guard lock(mutex);
+  return *states.emplace_back(std::move(state));
+}
+
 }  // namespace
 
 struct RankContext::Slots {
@@ -95,16 +107,20 @@ ThreadState& attach_to_process() {
         "flow::RankScope(context) before it calls flow");
   }
 
-  // Ends with the thread; later calls of its exit handlers find no stale pointer.
   struct Owner {
     std::unique_ptr<ThreadState> state;
 
-    ~Owner() { current_thread_state = nullptr; }
+    ~Owner() {
+      current_thread_state = nullptr;
+      has_ended = true;
+    }
   };
 
+  std::unique_ptr<ThreadState> state = make_thread_state(process_context());
+  current_thread_state = state.get();
+  if (has_ended) return keep_for_ever(std::move(state));
   thread_local Owner owner;
-  owner.state = make_thread_state(process_context());
-  current_thread_state = owner.state.get();
+  owner.state = std::move(state);
   return *owner.state;
 }
 }  // namespace internal

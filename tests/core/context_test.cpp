@@ -47,6 +47,24 @@ TEST(Context, UnattachedThreadIsRefusedWhileRanksAreThreads) {
   EXPECT_NE(message.find("belongs to no rank"), std::string::npos) << message;
 }
 
+TEST(Context, AThreadMayCallWhileItEnds) {
+  struct Last {
+    RankContext** seen = nullptr;
+
+    ~Last() {
+      if (seen != nullptr) *seen = thread_state().context;
+    }
+  };
+
+  RankContext* seen = nullptr;
+  std::thread([&] {
+    thread_local Last last;  // older than the state of the thread, so it ends after the state
+    last.seen = &seen;
+    thread_state();
+  }).join();
+  EXPECT_EQ(seen, thread_state().context);
+}
+
 // A scope that begins before the thread's first call, which attaches it, is seen by that call.
 TEST(Context, AFirstCallHasTheSiteOfItsScope) {
   Site seen = Site::none();

@@ -54,19 +54,18 @@ void begin_write(const Tensor& x) {
   x.impl().storage->bump_version();
 }
 
+// A message, which keeps x alive as long as it reads or writes it.
 class TransferWork final : public Work::State {
  public:
   TransferWork(Communicator& group, boxing::Transfer transfer, Tensor x)
-      : group_(group), x_(std::move(x)), transfer_(std::move(transfer)) {}
-
-  void wait() override {
-    group_.wait(std::move(transfer_));
-    x_ = {};
+      : group_(group), transfer_(std::move(transfer)) {
+    if (transfer_ != nullptr) transfer_->memory = std::make_shared<const Tensor>(std::move(x));
   }
+
+  void wait() override { group_.wait(std::move(transfer_)); }
 
  private:
   Communicator& group_;
-  Tensor x_;  // kept alive, because the transfer may write to it
   boxing::Transfer transfer_;
 };
 

@@ -13,7 +13,8 @@ namespace flow::comm {
 
 // A running call. After wait() what it writes is available and what it reads may be reused; wait()
 // throws if the call failed. Destroying a handle, or assigning another call to it, waits for the
-// call, except during the unwinding of an exception.
+// call. During the unwinding of an exception, it does not wait for a message, which may then arrive
+// or not.
 class Work {
  public:
   struct State {

@@ -92,6 +92,10 @@ std::ostream& operator<<(std::ostream& out, const Fingerprint& what);
 // only after an error.
 struct TransferState {
   virtual ~TransferState() = default;
+
+  // May hold the memory of the message. It is then kept as long as the transport uses that memory,
+  // even if the transfer is destroyed earlier.
+  std::shared_ptr<const void> memory;
 };
 
 using Transfer = std::unique_ptr<TransferState>;

@@ -40,7 +40,7 @@ struct ProcessGroup::PendingSend final : TransferState {
   ~PendingSend() override {
     const auto lock = group->world_.lock();
     std::erase(group->peer(message.peer).deferred, this);
-    bulk.reset();
+    group->world_.drop(std::move(bulk), std::move(memory));
     if (message.on_device == nullptr) return;
     order_after_transfer(group->devices_.context(), message.on_device->end);
     group->devices_.forget(message.peer, *message.on_device);
@@ -64,7 +64,7 @@ struct ProcessGroup::PendingReceive final : TransferState {
   ~PendingReceive() override {
     const auto lock = group->world_.lock();
     std::erase(group->peer(peer).expected, &expected);
-    expected.bulk.reset();
+    group->world_.drop(std::move(expected.bulk), std::move(memory));
     if (!expected.is_on_device()) return;
     order_after_transfer(group->devices_.context(), expected.on_device.end);
     group->devices_.forget(peer, expected.on_device);

@@ -139,6 +139,7 @@ bool ProcessWorld::take_messages() {
   }
   // After a failure, the buffers of pending data may have been freed.
   if (failure_) return false;
+  std::erase_if(dropped_, [](const Dropped& one) { return one.bulk->is_done(); });
   bool has_moved = pipes_ != nullptr && pipes_->advance();
   for (Receiver* receiver : advancing_)
     has_moved |= receiver->advance();
@@ -313,6 +314,13 @@ std::unique_ptr<Bulk> ProcessWorld::receive(int64_t rank, int32_t tag, void* tar
   std::unique_ptr<Bulk> bulk;
   if (transport_->shares_with(rank)) bulk = pipes_->receive(rank, tag, target, bytes);
   return bulk ? std::move(bulk) : transport_->receive(rank, tag, target, bytes);
+}
+
+// The other side may already have been told of the transfer, and may take part in it later.
+void ProcessWorld::drop(std::unique_ptr<Bulk> bulk, std::shared_ptr<const void> memory) {
+  const bool ends_here =
+      bulk == nullptr || memory == nullptr || failure_ || bulk->frees_buffer() || bulk->is_done();
+  if (!ends_here) dropped_.push_back({std::move(bulk), std::move(memory)});
 }
 
 int32_t ProcessWorld::next_bulk_tag() {

@@ -158,6 +158,8 @@ class ProcessWorld {
 
   int32_t next_bulk_tag();
   // These require lock().
+  // Ends the caller's part in a transfer that nobody waits for. `memory` is its buffer, or null.
+  void drop(std::unique_ptr<Bulk> bulk, std::shared_ptr<const void> memory);
   // Lets the group's receiver advance from now on, whatever thread uses the world.
   void keep_advancing(uint64_t group);
   void post(int64_t rank, const ControlHead& head, std::span<const std::byte> body);
@@ -193,6 +195,14 @@ class ProcessWorld {
   std::map<uint64_t, Receiver*> receivers_;
   std::map<uint64_t, Early> early_;  // messages of groups without a receiver
   std::vector<Receiver*> advancing_;
+
+  // A transfer that was dropped before its end, and its buffer.
+  struct Dropped {
+    std::unique_ptr<Bulk> bulk;
+    std::shared_ptr<const void> memory;
+  };
+
+  std::vector<Dropped> dropped_;
 
   std::atomic<bool> has_failed_{false};  // true once failure_ is set
   std::atomic<uint32_t> num_bulk_tags_{0};

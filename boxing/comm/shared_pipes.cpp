@@ -333,6 +333,8 @@ class SharedPipes::PipeBulk final : public Bulk {
 
   bool is_done() override { return transfer_.is_done(); }
 
+  bool frees_buffer() const override { return true; }
+
  private:
   const SharedSegment& segment_;
   Sender* sender_;      // for data to send

@@ -26,6 +26,10 @@ int64_t bytes_of(int64_t count, DType dtype) {
 
 // A message in flight, with what is known of it.
 struct TimedTransfer : TransferState {
+  ~TimedTransfer() override {
+    if (inner != nullptr) inner->memory = std::move(memory);
+  }
+
   Transfer inner;
   Event event = {};
 };

@@ -19,6 +19,9 @@ class SharedSegment;
 struct Bulk {
   virtual ~Bulk() = default;
   virtual bool is_done() = 0;
+
+  // True if its destructor waits until the transport has done with the buffer, or copies it.
+  virtual bool frees_buffer() const { return false; }
 };
 
 // Used by one thread at a time. Only close() waits for other ranks.

@@ -271,6 +271,29 @@ TEST_P(ProcessCommunicator, MayBeMadeAgainWhileOthersAreAhead) {
   });
 }
 
+// As when an exception destroys the sender's handle.
+TEST_P(ProcessCommunicator, DeliversALargeMessageForWhichItsSenderDoesNotWait) {
+  GetParam()(2, [] {
+    constexpr int64_t kCount = 50000;
+    if (me() == 0) {
+      auto source = std::make_shared<const std::vector<float>>(sample(0, kCount));
+      const std::weak_ptr<const std::vector<float>> seen = source;
+      boxing::Transfer pending = world().isend(source->data(), 4 * kCount, 1, 5, here());
+      pending->memory = std::move(source);
+      pending.reset();
+      world().barrier(here());
+      world().barrier(here());  // the other rank has received
+      EXPECT_TRUE(seen.expired());
+    } else {
+      world().barrier(here());
+      std::vector<float> target(kCount);
+      world().recv(target.data(), 4 * kCount, 0, 5, here());
+      world().barrier(here());
+      EXPECT_EQ(target, sample(0, kCount));
+    }
+  });
+}
+
 TEST_P(Communicator, OneRankGroupsCopy) {
   const std::vector<float> source = {1, 2};
   std::vector<float> target(2);

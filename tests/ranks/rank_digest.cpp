@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <sstream>
@@ -151,10 +152,35 @@ void run_training(Digest& digest, flow::Sbp x_sbp, flow::Sbp w1_sbp, flow::Sbp w
   digest.add(w2.to_local());
 }
 
+// A large message arrives even if its sender does not wait for it, because of an exception.
+void check_dropped_message(Communicator& world) {
+  constexpr int64_t kCount = 100'000;
+  constexpr auto kBytes = static_cast<int64_t>(kCount * sizeof(float));
+  const flow::boxing::Fingerprint here{.site = flow::Site::here()};
+  if (world.position() == 0) {
+    auto source = std::make_shared<std::vector<float>>(kCount, 3.0F);
+    flow::boxing::Transfer pending = world.isend(source->data(), kBytes, 1, 5, here);
+    pending->memory = std::move(source);
+    pending.reset();
+    // They take the place of memory that was freed.
+    const std::vector<std::vector<float>> later(4, std::vector<float>(kCount, 4.0F));
+    world.barrier(here);
+  } else {
+    world.barrier(here);
+  }
+  if (world.position() == 1) {
+    std::vector<float> target(kCount);
+    world.recv(target.data(), kBytes, 0, 5, here);
+    if (target != std::vector<float>(kCount, 3.0F)) throw std::runtime_error("a message is wrong");
+  }
+  world.barrier(here);
+}
+
 // Messages must give the same results as shared memory. Data that is longer than one MPI message is
 // sent in several; here a limit of 1000 bytes replaces that of 2 GiB.
 void check_short_messages(Communicator& world) {
-  flow::boxing::ProcessWorld short_messages(flow::boxing::internal::connect_mpi_by_messages(1000));
+  using flow::boxing::internal::connect_mpi_by_messages;
+  flow::boxing::ProcessWorld short_messages(connect_mpi_by_messages(1000));
   const auto other =
       flow::boxing::make_process_communicator(short_messages, world.ranks(), world.position());
   Digest usual, cut;
@@ -163,12 +189,23 @@ void check_short_messages(Communicator& world) {
   if (usual.value() != cut.value()) throw std::runtime_error("short messages change the result");
 }
 
+void check_dropped_messages(Communicator& world) {
+  check_dropped_message(world);
+  using flow::boxing::internal::connect_mpi_by_messages;
+  flow::boxing::ProcessWorld messages(connect_mpi_by_messages(int64_t{1} << 30));
+  check_dropped_message(
+      *flow::boxing::make_process_communicator(messages, world.ranks(), world.position()));
+}
+
 void run() {
   flow::RankContext& context = *flow::thread_state().context;
   Digest digest;
   Communicator& world = flow::boxing::world_communicator(context);
   run_collectives(world, digest);
-  if (flow::boxing::process_world() != nullptr && world.size() > 1) check_short_messages(world);
+  if (flow::boxing::process_world() != nullptr && world.size() > 1) {
+    check_short_messages(world);
+    check_dropped_messages(world);
+  }
   const int64_t half = flow::env::world_size() / 2;
   std::vector<int64_t> mine;  // the ranks of this half, in descending order
   const bool is_low = flow::env::rank() < half;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "boxing/comm/comm_thread.h"
 #include "boxing/comm/mpi_transport.h"
 #include "boxing/comm/process_communicator.h"
 #include "boxing/comm/process_world.h"
@@ -22,6 +23,7 @@
 #include "boxing/ranks/rank_status.h"
 #include "boxing/ranks/stop_request.h"
 #include "boxing/ranks/watchdog.h"
+#include "core/context.h"
 #include "core/env.h"
 #include "core/error.h"
 #include "core/hash.h"
@@ -77,6 +79,8 @@ void end_process_rank() {
   const bool has_others = world.identity().world_size > 1;
   write_rank_status(world.identity().rank, {.state = "ended"});
   if (has_others) pause_exit_limit();
+  // After a failure the tasks fail by themselves.
+  if (has_others && !world.has_failed()) drain_comm_thread(*thread_state().context);
   const bool has_finished = world.finish();
   if (has_others && world.identity().rank == 0) timeline::merge_timelines_here();
   if (has_others) start_exit_limit(world.identity().rank);

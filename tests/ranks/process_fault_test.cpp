@@ -133,6 +133,11 @@ TEST(ThreadRanks, MayAllExitWithoutAnError) {
   expect_end(run_fault(flowrun("threads:3"), "all_exit"), 0, {});
 }
 
+TEST(Exit, ComesAfterTheCallsThatRunInTheBackground) {
+  for (const std::string ranks : {"2", "threads:2"})
+    expect_end(run_fault(flowrun(ranks), "exit_in_call"), 0, {});
+}
+
 TEST(WrongUsage, IsANumberOfThreadsThatCannotBeMeant) {
   const JobResult job = run_job({kPrograms + "/rank_process_fault", "none"},
                                 {.environment = {"FLOW_RANKS=threads:1000000000"}});

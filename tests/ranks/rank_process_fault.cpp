@@ -118,6 +118,14 @@ int main(int argc, char** argv) {
   meet();
   if (fault == "all_exit") std::exit(0);
   if (fault == "usage") std::exit(64);
+  if (fault == "exit_in_call") {
+    if (!is_last()) sleep(1);
+    flow::comm::TensorWork sum = flow::comm::all_reduce_async(flow::ones({100'000}));
+    if (is_last()) std::exit(0);
+    sum.wait();
+    std::cout << "done\n" << std::flush;
+    return 0;
+  }
   if (is_last()) do_if_known(kLate, fault);
   meet();
   std::cout << "done\n" << std::flush;

@@ -36,9 +36,17 @@ constexpr int kMessageTag = 0;
 // Longer data is sent in several messages, because MPI counts with int.
 constexpr int64_t kLongestMessage = int64_t{1} << 30;
 
+bool is_finalized() {
+  int is = 0;
+  MPI_Finalized(&is);
+  return is != 0;
+}
+
+// Handles in static objects outlive MPI.
 class MpiBulk final : public Bulk {
  public:
   ~MpiBulk() override {
+    if (is_finalized()) return;
     for (MPI_Request& request : requests) {
       if (request == MPI_REQUEST_NULL) continue;
       MPI_Cancel(&request);  // only after an error; a failure here is ignored
@@ -47,13 +55,18 @@ class MpiBulk final : public Bulk {
   }
 
   bool is_done() override {
+    if (is_finalized()) return is_done_;
     int all = 0;
     FLOW_MPI_CALL(
         MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE));
-    return all != 0;
+    is_done_ = all != 0;
+    return is_done_;
   }
 
   std::vector<MPI_Request> requests;
+
+ private:
+  bool is_done_ = false;
 };
 
 class MpiTransport final : public Transport {
@@ -129,11 +142,7 @@ class MpiTransport final : public Transport {
     return is_here ? processes_[static_cast<size_t>(rank)] : HostProcess();
   }
 
-  bool is_open() const override {
-    int is_finalized = 0;
-    MPI_Finalized(&is_finalized);
-    return is_finalized == 0;
-  }
+  bool is_open() const override { return !is_finalized(); }
 
   bool is_own() const override { return owns_mpi_; }
 

@@ -154,7 +154,8 @@ void ProcessWorld::keep_advancing(uint64_t group) {
 
 bool ProcessWorld::take(int64_t& from, std::vector<std::byte>& message) {
   if (mail_ && mail_->take(from, message)) return true;
-  return !(mail_ && mail_->reaches_all()) && transport_->take(from, message);
+  if ((mail_ && mail_->reaches_all()) || !transport_->is_open()) return false;
+  return transport_->take(from, message);
 }
 
 // Checks the state of the world once, after processing the received messages.
@@ -333,6 +334,7 @@ void ProcessWorld::post(int64_t rank, const ControlHead& head, std::span<const s
     mail_->post(rank, std::as_bytes(std::span(&head, 1)), body);
     return;
   }
+  if (has_ended(rank) && !transport_->is_open()) return;
   std::vector<std::byte> message(sizeof(head) + body.size());
   std::memcpy(message.data(), &head, sizeof(head));
   if (!body.empty()) std::memcpy(message.data() + sizeof(head), body.data(), body.size());

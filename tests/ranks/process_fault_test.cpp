@@ -138,6 +138,14 @@ TEST(Exit, ComesAfterTheCallsThatRunInTheBackground) {
     expect_end(run_fault(flowrun(ranks), "exit_in_call"), 0, {});
 }
 
+TEST(Exit, MayLeaveCallsInStaticObjects) {
+  for (const std::string shared_memory : {"1", "0"}) {
+    std::vector<std::string> launcher = flowrun("2");
+    launcher.insert(launcher.begin(), {"/usr/bin/env", "FLOW_SHARED_MEMORY=" + shared_memory});
+    expect_end(run_fault(launcher, "static_call"), 0, {});
+  }
+}
+
 TEST(WrongUsage, IsANumberOfThreadsThatCannotBeMeant) {
   const JobResult job = run_job({kPrograms + "/rank_process_fault", "none"},
                                 {.environment = {"FLOW_RANKS=threads:1000000000"}});

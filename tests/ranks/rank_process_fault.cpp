@@ -45,6 +45,8 @@ void in_a_child(const std::function<void()>& body) {
 
 int own_queue = -1;  // a descriptor of the program that waits for events
 
+std::vector<flow::comm::Work> own_calls;  // of the rank's process, which ends before they do
+
 // Before the first flow call.
 const std::map<std::string, std::function<void()>> kEarly = {
     {"early_exit", [] { std::exit(0); }},
@@ -118,6 +120,10 @@ int main(int argc, char** argv) {
   meet();
   if (fault == "all_exit") std::exit(0);
   if (fault == "usage") std::exit(64);
+  if (fault == "static_call") {
+    const int64_t from = is_last() ? 0 : flow::env::world_size() - 1;
+    own_calls.push_back(flow::comm::irecv(flow::zeros({100'000}), from));
+  }
   if (fault == "exit_in_call") {
     if (!is_last()) sleep(1);
     flow::comm::TensorWork sum = flow::comm::all_reduce_async(flow::ones({100'000}));

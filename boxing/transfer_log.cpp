@@ -1,45 +1,49 @@
 #include "boxing/transfer_log.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <utility>
 
 #include "boxing/planner.h"
+#include "core/attrs.h"
+#include "core/hash.h"
 
 namespace flow::boxing {
 
 size_t TransferLog::KeyHash::operator()(const Key& key) const {
-  return std::hash<const void*>()(key.file) * 31 + key.line;
+  using internal::hash_field;
+  Hasher hasher;
+  hasher.add(key.file);
+  hasher.add(uint64_t{key.line});
+  hash_field(hasher, key.shape);
+  hash_field(hasher, key.dtype);
+  for (const Layout* layout : {&key.from, &key.to}) {
+    hash_field(hasher, layout->placement);
+    hash_field(hasher, layout->nd_sbp);
+  }
+  return hasher.value();
 }
 
 void TransferLog::add(Site site, const Route& route, double took_us) {
   const std::lock_guard lock(mutex_);
-  std::vector<Runs>& here = runs_[{site.file(), site.line()}];
-  auto runs = std::find_if(here.begin(), here.end(), [&](const Runs& known) {
-    return known.route.from == route.from && known.route.to == route.to &&
-           known.route.dtype == route.dtype && known.route.shape == route.shape;
-  });
-  if (runs == here.end()) {
-    here.push_back({.route = route, .least_us = took_us});
-    runs = here.end() - 1;
-  }
-  ++runs->count;
-  runs->least_us = std::min(runs->least_us, took_us);
-  runs->total_us += took_us;
+  const Key key{site.file(), site.line(), route.shape, route.dtype, route.from, route.to};
+  const auto [entry, is_new] = runs_.try_emplace(key);
+  Runs& runs = entry->second;
+  if (is_new) runs = {.route = route, .least_us = took_us};
+  ++runs.count;
+  runs.least_us = std::min(runs.least_us, took_us);
+  runs.total_us += took_us;
 }
 
 std::vector<BoxingEntry> TransferLog::entries() const {
   std::vector<BoxingEntry> result;
   const std::lock_guard lock(mutex_);
-  for (const auto& [key, all_runs] : runs_) {
-    for (const Runs& runs : all_runs) {
-      BoxingEntry entry = describe(Site::here(key.file, key.line), runs.route);
-      entry.runs = runs.count;
-      entry.least_us = runs.least_us;
-      entry.total_us = runs.total_us;
-      result.push_back(std::move(entry));
-    }
+  for (const auto& [key, runs] : runs_) {
+    BoxingEntry entry = describe(Site::here(key.file, key.line), runs.route);
+    entry.runs = runs.count;
+    entry.least_us = runs.least_us;
+    entry.total_us = runs.total_us;
+    result.push_back(std::move(entry));
   }
   std::sort(result.begin(), result.end(),
             [](const BoxingEntry& a, const BoxingEntry& b) { return a.total_us > b.total_us; });

@@ -19,9 +19,14 @@ class TransferLog {
   void clear();
 
  private:
+  // What moves, and where in the program.
   struct Key {
     const char* file;
     uint32_t line;
+    Shape shape;
+    DType dtype;
+    Layout from;
+    Layout to;
     friend bool operator==(const Key&, const Key&) = default;
   };
 
@@ -37,8 +42,7 @@ class TransferLog {
   };
 
   mutable std::mutex mutex_;
-  // Guarded by mutex_. A call site has few routes.
-  std::unordered_map<Key, std::vector<Runs>, KeyHash> runs_;
+  std::unordered_map<Key, Runs, KeyHash> runs_;  // guarded by mutex_
 };
 
 // The entry of a route that has not run.

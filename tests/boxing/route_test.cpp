@@ -1,6 +1,7 @@
 #include "boxing/route.h"
 
 #include <algorithm>
+#include <ctime>
 #include <numeric>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "boxing/planner.h"
 #include "boxing/rank_route.h"
 #include "boxing/run_route.h"
+#include "boxing/transfer_log.h"
 #include "tests/support/redistribute_cases.h"
 
 namespace flow {
@@ -49,6 +51,25 @@ TEST(Planner, OneStepAlongOneAxisIsNamedAfterItsCollective) {
   EXPECT_EQ(route(shape, {kPair, kP}, {kPair, kS1}), Kinds{RouteStepKind::kReduceScatter});
   EXPECT_EQ(route(shape, {kPair, kS0}, {kPair, kB}), Kinds{RouteStepKind::kAllGather});
   EXPECT_EQ(route(shape, {kPair, kS0}, {kPair, kS1}), Kinds{RouteStepKind::kAllToAll});
+}
+
+// Programs that run for long may send ever new shapes at one line.
+TEST(TransferLog, FindsOneOfManyShapesQuickly) {
+  constexpr int64_t kShapes = 60'000;
+  constexpr double kLongest_s = 2;
+  const Route some = find_route({8}, float32, {kPair, kS0}, {kPair, kB});
+  boxing::TransferLog log;
+  Route other = some;
+  const std::clock_t start = std::clock();
+  for (int64_t i = 1; i <= kShapes; ++i) {
+    other.shape = {i};
+    log.add(Site::here(), other, 1);
+  }
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, kLongest_s);
+
+  log.clear();
+  log.add(Site::here(), some, 3);
+  EXPECT_EQ(log.entries().size(), 1U);
 }
 
 TEST(Planner, NeutralValuesAreNotSent) {

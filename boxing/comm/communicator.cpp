@@ -169,8 +169,11 @@ constinit thread_local const RunningStep* current_step = nullptr;
 
 bool has_running_peers(RankContext& context) {
   if (context.world_size() == 1) return false;
-  return context.slot_ptr<ThreadWorld>() != nullptr ||
-         context.slot_ptr<ProcessWorld>() != nullptr || process_world() != nullptr;
+  if (context.slot_ptr<ThreadWorld>() || context.slot_ptr<ProcessWorld>()) return true;
+  // A context of another rank than that of the process exists for planning.
+  const ProcessWorld* world = process_world();
+  return world != nullptr && world->identity().rank == context.rank() &&
+         world->identity().world_size == context.world_size();
 }
 
 const RunningStep& running_step(uint64_t hash, const std::string& inputs) {

@@ -494,6 +494,19 @@ TEST_F(FlowrunTimeline, OfProcessesAndThreadsHasAllRanks) {
   }
 }
 
+// A rank that compiles a pipeline plans the steps of the other ranks as well.
+TEST_F(FlowrunTimeline, OfCompiledPipelinesHasTheEventsOfAllRanks) {
+  const JobResult job =
+      run_job(flowrun({"-n", "4", "--timeline", folder_}, {kPrograms + "/rank_graph"}),
+              {.environment = {"FLOW_NUM_THREADS=1"}});
+
+  EXPECT_EQ(job.exit_code, 0) << job.output;
+  const std::string text = timeline();
+  for (int rank = 0; rank < 4; ++rank)
+    expect_words(text, {R"("rank":)" + std::to_string(rank) + ','});
+  EXPECT_EQ(text.find(R"("events":0,)"), std::string::npos) << text.substr(0, 1000);
+}
+
 TEST_F(FlowrunTimeline, ADeadRankLeavesWhatItHad) {
   const JobResult job = run_job(
       flowrun({"-n", "2", "--timeline", folder_}, {kPrograms + "/rank_fault", "kill_busy"}));

@@ -98,16 +98,19 @@ void end_of_process() {
 TimelineLog* open_log(const std::string& folder, const RankIdentity& rank) {
   Logs& all = logs();
   const std::lock_guard lock(all.mutex);
-  std::unique_ptr<TimelineLog>& log = all.by_rank[rank.rank];
-  if (!log) log = std::make_unique<TimelineLog>(folder, rank);
+  if (!all.by_rank.contains(rank.rank)) {
+    auto made = std::make_unique<TimelineLog>(folder, rank);  // throws if there is no room
+    all.by_rank.emplace(rank.rank, std::move(made));
+  }
+  TimelineLog& log = *all.by_rank.at(rank.rank);
   if (all.process == 0) {
     all.process = getpid();
     std::atexit(end_of_process);
   }
   if (rank.world_size > all.world_size) all.world_size = rank.world_size;
-  log->widen(rank.world_size);
+  log.widen(rank.world_size);
   if (rank.rank == 0) remove_further_ranks(folder, all.world_size);
-  return log.get();
+  return &log;
 }
 
 // In the rank's context.
@@ -135,7 +138,12 @@ TimelineLog::TimelineLog(const std::string& folder, const RankIdentity& rank, co
     }
   }
   if (file >= 0) ::close(file);
-  if (memory == MAP_FAILED || std::rename(scratch.c_str(), path.c_str()) != 0) {
+  if (memory != MAP_FAILED && std::rename(scratch.c_str(), path.c_str()) != 0) {
+    problem = errno;
+    munmap(memory, bytes);
+    memory = MAP_FAILED;
+  }
+  if (memory == MAP_FAILED) {
     throw IoError(str("[timeline] cannot write ", path, ": ",
                       std::error_code(problem, std::generic_category()).message(),
                       "; set FLOW_TIMELINE to a folder that can be written"));

@@ -185,6 +185,22 @@ TEST_F(RecordedRun, CompiledStepsShowPartsKernelsAndMessages) {
   EXPECT_FALSE(find("message", "send to 1", 0).empty());
 }
 
+// What the process writes at its exit needs no file of such a rank.
+TEST_F(RecordedRun, ARankWhoseFileCannotBeWrittenHasAnError) {
+  const std::string file = folder_ + "/rank_2.events";
+  std::filesystem::create_directories(file);
+  setenv("FLOW_TIMELINE", folder_.c_str(), 1);
+  std::string error;
+  try {
+    run_ranks(3, [] {});
+  } catch (const IoError& caught) {
+    error = caught.what();
+  }
+  unsetenv("FLOW_TIMELINE");
+  std::filesystem::remove(file);
+  EXPECT_NE(error.find("cannot write " + file + ": Is a directory"), std::string::npos) << error;
+}
+
 TEST_F(RecordedRun, ACallThatThrowsIsMarked) {
   run([] {
     const Tensor table = ones({3, 2});

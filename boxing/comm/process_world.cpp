@@ -325,7 +325,7 @@ void ProcessWorld::drop(std::unique_ptr<Bulk> bulk, std::shared_ptr<const void> 
 }
 
 int32_t ProcessWorld::next_bulk_tag() {
-  const auto limit = static_cast<uint32_t>(transport_->max_tag());
+  const auto limit = static_cast<uint64_t>(transport_->max_tag());
   return static_cast<int32_t>(num_bulk_tags_.fetch_add(1, std::memory_order_relaxed) % limit) + 1;
 }
 

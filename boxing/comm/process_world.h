@@ -205,7 +205,7 @@ class ProcessWorld {
   std::vector<Dropped> dropped_;
 
   std::atomic<bool> has_failed_{false};  // true once failure_ is set
-  std::atomic<uint32_t> num_bulk_tags_{0};
+  std::atomic<uint64_t> num_bulk_tags_{0};
 };
 
 // The world that this process has joined (boxing/ranks/process_ranks.h); null if it has not joined

@@ -268,6 +268,10 @@ class Check {
 
   void check(size_t index, const Step& step, const KernelStep& kernel) const {
     const OpDef& op = *kernel.op_call.op;
+    const auto is_here = [&](BufferId id) { return id == kNoBuffer || buffer(id).meta->is_held; };
+    require(std::all_of(step.inputs.begin(), step.inputs.end(), is_here) &&
+                std::all_of(step.outputs.begin(), step.outputs.end(), is_here),
+            "step ", index, ", ", op.name, ", works on a tensor of other ranks");
     require(!boxing::follows_route(op), "step ", index, ", ", op.name, ", has no route");
     require(op.mutates != 0 || kernel.on_parts || op.num_outputs == kVariadic ||
                 step.outputs.size() == static_cast<size_t>(op.num_outputs),

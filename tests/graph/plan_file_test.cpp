@@ -220,11 +220,14 @@ TEST(PlanFile, ForgedFilesNeverHarmTheReader) {
   EXPECT_GT(refused, count / 2);
 }
 
-// A program of steps on two buffers of four floats.
+// A program of rank 0 with steps on two buffers of four floats, and one of rank 1.
 std::string refusal_of(const std::vector<Step>& steps) {
   const MetaPtr meta = local_meta({4}, float32, DeviceType::kCpu);
+  const MetaPtr elsewhere =
+      global_meta({4}, float32, Placement("cpu", {1}), NdSbp(sbp::broadcast), 0);
   Program program;
-  program.buffers = {{.meta = meta, .arena_offset = 0}, {.meta = meta, .arena_offset = 64}};
+  program.buffers = {
+      {.meta = meta, .arena_offset = 0}, {.meta = meta, .arena_offset = 64}, {.meta = elsewhere}};
   program.arena_bytes = 128;
   program.steps = steps;
   try {
@@ -260,6 +263,10 @@ TEST(PlanFile, ChecksWhatEachKindOfStepNeeds) {
   const OpCall redistribute{.op = &boxing::kRedistribute};
   EXPECT_TRUE(has(refusal_of({{.body = KernelStep{redistribute}, .inputs = {0}, .outputs = {1}}}),
                   "step 0, redistribute, has no route"));
+  for (const auto& [from, to] : {std::pair<BufferId, BufferId>{0, 2}, {2, 0}, {2, 2}}) {
+    EXPECT_TRUE(has(refusal_of({{.body = KernelStep{clone}, .inputs = {from}, .outputs = {to}}}),
+                    "step 0, clone, works on a tensor of other ranks"));
+  }
 }
 
 }  // namespace

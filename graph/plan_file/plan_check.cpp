@@ -9,6 +9,7 @@
 #include "graph/ir/id_map.h"
 #include "graph/program/kernel_binding.h"
 #include "graph/program/program_classes.h"
+#include "ops/reduce/reduce_op.h"
 #include "ops/shape/view_op.h"
 
 namespace flow::graph {
@@ -336,7 +337,9 @@ class Check {
               "step ", index, ", ", op.name, ", has buffers that do not fit each other");
       return;
     }
-    InferContext infer(op, metas.inputs, call.raw_attrs());
+    // So is that of a sum. Its kernel goes by its buffers.
+    const ops::SumToAttrs own{metas.outputs[0]->shape};
+    InferContext infer(op, metas.inputs, &op == &ops::kSumTo ? &own : call.raw_attrs());
     op.infer(infer);
     require(step.outputs.size() <= infer.outputs().size() &&
                 (op.num_outputs != kVariadic || step.outputs.size() == infer.outputs().size()),

@@ -156,6 +156,39 @@ TEST_F(PlanCache, ConvolutionsFindTheirMemoryLayoutsAgain) {
   EXPECT_EQ(second, none);
 }
 
+// The gradient of a column is a sum over the others, whose shape is given for the whole batch.
+TEST_F(PlanCache, MicroBatchesMayHaveSumsToTheirColumns) {
+  struct Gated : nn::Graph<Gated> {
+    models::Mlp model;
+
+    Gated(models::Mlp m, optim::Optimizer& optimizer, const std::string& folder) : model(m) {
+      add_optimizer(optimizer);
+      config().set_plan_cache(folder).set_micro_batches(3);
+    }
+
+    Tensor build(const Tensor& x) {
+      const Tensor out = model(x);
+      Tensor loss = (out * sigmoid(out.narrow(1, 0, 1))).square().mean();
+      loss.backward();
+      return loss;
+    }
+  };
+
+  const auto run = [&] {
+    manual_seed(5);
+    models::Mlp model({6, 8, 4});
+    optim::AdamW optimizer(model.parameters());
+    Gated graph(model, optimizer, folder_);
+    const Tensor x = randn({8, 6});
+    Outcome outcome{.losses = {graph(x).item<float>(), graph(x).item<float>()}, .summary = {}};
+    outcome.summary = graph.summary();
+    return outcome;
+  };
+  const Outcome first = run(), second = run();
+  EXPECT_TRUE(is_from_cache(second)) << second.summary;
+  EXPECT_EQ(second.losses, first.losses);
+}
+
 TEST_F(PlanCache, AnotherStepHasAnotherPlan) {
   train(folder_, {});
   train_on_two(folder_);

@@ -238,6 +238,16 @@ std::string refusal_of(const std::vector<Step>& steps) {
   return "accepted";
 }
 
+TEST(PlanFile, ARankMayHaveNothingOfTheLastMicroBatches) {
+  Program program;
+  program.blocks = {{.first_step = 0, .end_step = 0}};
+  program.runs = {{.block = 0, .micro_batch = 0}, {.block = 0, .micro_batch = 1}};
+  program.tables = {{0, 4, 8}};
+  EXPECT_NO_THROW(check_program(program, Graph(), "it"));
+  program.tables = {{0}};
+  EXPECT_THROW(check_program(program, Graph(), "it"), BadFile);
+}
+
 TEST(PlanFile, ChecksWhatEachKindOfStepNeeds) {
   const Step send{.body = SendStep{.peer = 1}, .inputs = {0}};
   const Step wait{.body = WaitStep{.started = 0}, .inputs = {0}};

@@ -134,6 +134,10 @@ struct CommunicatorCache {
   std::map<std::pair<Channel, std::vector<int64_t>>, std::unique_ptr<Communicator>> by_ranks;
 };
 
+struct PlannedRank {
+  bool is_planned = false;
+};
+
 std::unique_ptr<Communicator> make_communicator(RankContext& context,
                                                 const std::vector<int64_t>& ranks,
                                                 Channel channel) {
@@ -155,8 +159,10 @@ std::unique_ptr<Communicator> make_communicator(RankContext& context,
             " is not a member of the group it requested; only members may use a group"));
   }
   if (ranks.size() == 1) return std::make_unique<SelfCommunicator>(ranks[0]);
-  if (auto made = make_thread_communicator(context, ranks, position, channel)) return made;
-  if (auto made = make_process_communicator(context, ranks, position, channel)) return made;
+  if (!context.slot<PlannedRank>().is_planned) {
+    if (auto made = make_thread_communicator(context, ranks, position, channel)) return made;
+    if (auto made = make_process_communicator(context, ranks, position, channel)) return made;
+  }
   throw InvalidArgument(str("[communicator] rank ", context.rank(), " of ", context.world_size(),
                             " exists for planning only (flow::PlanningWorld); data can move only "
                             "between running ranks: start the program with flowrun -n ",
@@ -169,11 +175,14 @@ constinit thread_local const RunningStep* current_step = nullptr;
 
 bool has_running_peers(RankContext& context) {
   if (context.world_size() == 1) return false;
-  if (context.slot_ptr<ThreadWorld>() || context.slot_ptr<ProcessWorld>()) return true;
-  // A context of another rank than that of the process exists for planning.
-  const ProcessWorld* world = process_world();
-  return world != nullptr && world->identity().rank == context.rank() &&
-         world->identity().world_size == context.world_size();
+  if (context.slot<PlannedRank>().is_planned) return false;
+  return context.slot_ptr<ThreadWorld>() != nullptr ||
+         context.slot_ptr<ProcessWorld>() != nullptr || process_world() != nullptr;
+}
+
+RankContext& for_planning(RankContext& context) {
+  context.slot<PlannedRank>().is_planned = true;
+  return context;
 }
 
 const RunningStep& running_step(uint64_t hash, const std::string& inputs) {

@@ -231,6 +231,9 @@ Communicator& communicator_for(RankContext& context, std::span<const int64_t> ra
 
 // False if the other ranks do not run, as in a PlanningWorld; there is no communicator then.
 bool has_running_peers(RankContext& context);
+// Says that a rank exists for planning only, also in a process that is a rank of a job, and returns
+// it. Call it before a thread attaches to the rank.
+RankContext& for_planning(RankContext& context);
 
 // The communicator of all ranks of the world.
 Communicator& world_communicator(RankContext& context, Channel channel = Channel::kCaller);

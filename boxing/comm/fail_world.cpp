@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "boxing/comm/communicator.h"
 #include "boxing/comm/process_world.h"
 #include "boxing/comm/thread_world.h"
 #include "core/context.h"
@@ -9,14 +10,12 @@
 namespace flow::boxing {
 
 std::function<void(const Failure&)> world_failer(RankContext& context) {
-  if (context.world_size() == 1) return [](const Failure& /*failure*/) {};
+  if (!has_running_peers(context)) return [](const Failure& /*failure*/) {};
   if (const auto& threads = context.slot_ptr<ThreadWorld>())
     return [threads](const Failure& failure) { threads->fail(failure); };
   if (const auto& hung = context.slot_ptr<ProcessWorld>())
     return [hung](const Failure& failure) { hung->fail(failure); };
-  return [processes = process_world()](const Failure& failure) {
-    if (processes != nullptr) processes->fail(failure);
-  };
+  return [processes = process_world()](const Failure& failure) { processes->fail(failure); };
 }
 
 std::function<void()> world_teller(RankContext& context) {
@@ -26,12 +25,10 @@ std::function<void()> world_teller(RankContext& context) {
       if (thread_state().context->slot_ptr<World>() == world) world->tell();
     };
   };
-  if (context.world_size() == 1) return [] {};
+  if (!has_running_peers(context)) return [] {};
   if (const auto& threads = context.slot_ptr<ThreadWorld>()) return in_world(threads);
   if (const auto& hung = context.slot_ptr<ProcessWorld>()) return in_world(hung);
-  return [processes = process_world()] {
-    if (processes != nullptr) processes->tell();
-  };
+  return [processes = process_world()] { processes->tell(); };
 }
 
 }  // namespace flow::boxing

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "boxing/comm/communicator.h"
 #include "boxing/redistribute_op.h"
 #include "core/context.h"
 #include "core/env.h"
@@ -395,7 +396,7 @@ class StepLowering {
     if (rank == env::rank()) return lowered(rank);
     RankContext context(
         {.rank = rank, .world_size = env::world_size(), .local_rank = 0, .node_rank = 0}, 1);
-    const RankScope scope(context);
+    const RankScope scope(boxing::for_planning(context));
     return lowered(rank);
   }
 

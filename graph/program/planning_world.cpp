@@ -1,5 +1,6 @@
 #include "graph/program/planning_world.h"
 
+#include "boxing/comm/communicator.h"
 #include "core/error.h"
 
 namespace flow {
@@ -13,6 +14,7 @@ RankIdentity first_of(int64_t ranks) {
 }
 }  // namespace
 
-PlanningWorld::PlanningWorld(int64_t ranks) : context_(first_of(ranks), 1), scope_(context_) {}
+PlanningWorld::PlanningWorld(int64_t ranks)
+    : context_(first_of(ranks), 1), scope_(boxing::for_planning(context_)) {}
 
 }  // namespace flow

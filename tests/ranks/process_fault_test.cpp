@@ -146,6 +146,13 @@ TEST(Exit, MayLeaveCallsInStaticObjects) {
   }
 }
 
+TEST(ProcessRanks, DoNotCommunicateForRanksThatTheyPlan) {
+  const Outcome outcome = run_fault(flowrun("2"), "planning");
+
+  expect_end(outcome, 0, {});
+  expect_words(outcome.job.output, {"rank 0 of 2 exists for planning only"});
+}
+
 TEST(WrongUsage, IsANumberOfThreadsThatCannotBeMeant) {
   const JobResult job = run_job({kPrograms + "/rank_process_fault", "none"},
                                 {.environment = {"FLOW_RANKS=threads:1000000000"}});

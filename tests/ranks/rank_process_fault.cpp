@@ -120,6 +120,16 @@ int main(int argc, char** argv) {
   meet();
   if (fault == "all_exit") std::exit(0);
   if (fault == "usage") std::exit(64);
+  if (fault == "planning") {
+    const flow::PlanningWorld planned(flow::env::world_size());
+    const flow::Placement all("cpu", {0, 1});
+    const flow::Tensor x = flow::ones({2}, {.placement = all, .sbp = flow::sbp::split(0)});
+    try {
+      static_cast<void>(x.to_global({.sbp = flow::sbp::broadcast}));
+    } catch (const flow::InvalidArgument& error) {
+      std::cout << error.what() << '\n' << std::flush;
+    }
+  }
   if (fault == "static_call") {
     const int64_t from = is_last() ? 0 : flow::env::world_size() - 1;
     own_calls.push_back(flow::comm::irecv(flow::zeros({100'000}), from));

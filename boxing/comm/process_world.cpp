@@ -321,7 +321,11 @@ std::unique_ptr<Bulk> ProcessWorld::receive(int64_t rank, int32_t tag, void* tar
 void ProcessWorld::drop(std::unique_ptr<Bulk> bulk, std::shared_ptr<const void> memory) {
   const bool ends_here =
       bulk == nullptr || memory == nullptr || failure_ || bulk->frees_buffer() || bulk->is_done();
-  if (!ends_here) dropped_.push_back({std::move(bulk), std::move(memory)});
+  if (ends_here) {
+    bulk.reset();  // before the memory, which it may still read or write
+  } else {
+    dropped_.push_back({std::move(memory), std::move(bulk)});
+  }
 }
 
 int32_t ProcessWorld::next_bulk_tag() {

@@ -196,10 +196,10 @@ class ProcessWorld {
   std::map<uint64_t, Early> early_;  // messages of groups without a receiver
   std::vector<Receiver*> advancing_;
 
-  // A transfer that was dropped before its end, and its buffer.
+  // A transfer that was dropped before its end, and its buffer, which ends after it.
   struct Dropped {
-    std::unique_ptr<Bulk> bulk;
     std::shared_ptr<const void> memory;
+    std::unique_ptr<Bulk> bulk;
   };
 
   std::vector<Dropped> dropped_;

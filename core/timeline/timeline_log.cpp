@@ -98,11 +98,12 @@ void end_of_process() {
 TimelineLog* open_log(const std::string& folder, const RankIdentity& rank) {
   Logs& all = logs();
   const std::lock_guard lock(all.mutex);
-  if (!all.by_rank.contains(rank.rank)) {
+  auto known = all.by_rank.find(rank.rank);
+  if (known == all.by_rank.end()) {
     auto made = std::make_unique<TimelineLog>(folder, rank);  // throws if there is no room
-    all.by_rank.emplace(rank.rank, std::move(made));
+    known = all.by_rank.emplace(rank.rank, std::move(made)).first;
   }
-  TimelineLog& log = *all.by_rank.at(rank.rank);
+  TimelineLog& log = *known->second;
   if (all.process == 0) {
     all.process = getpid();
     std::atexit(end_of_process);

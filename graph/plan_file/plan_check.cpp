@@ -9,6 +9,8 @@
 #include "graph/ir/id_map.h"
 #include "graph/program/kernel_binding.h"
 #include "graph/program/program_classes.h"
+#include "ops/index/gather_op.h"
+#include "ops/index/index_op.h"
 #include "ops/reduce/reduce_op.h"
 #include "ops/shape/view_op.h"
 
@@ -338,9 +340,8 @@ class Check {
               "step ", index, ", ", op.name, ", has buffers that do not fit each other");
       return;
     }
-    // So is that of a sum. Its kernel goes by its buffers.
-    const ops::SumToAttrs own{metas.outputs[0]->shape};
-    InferContext infer(op, metas.inputs, &op == &ops::kSumTo ? &own : call.raw_attrs());
+    const std::vector<std::byte> attrs = attrs_of_part(call, metas.outputs[0]->shape);
+    InferContext infer(op, metas.inputs, attrs.empty() ? nullptr : attrs.data());
     op.infer(infer);
     require(step.outputs.size() <= infer.outputs().size() &&
                 (op.num_outputs != kVariadic || step.outputs.size() == infer.outputs().size()),
@@ -351,6 +352,17 @@ class Check {
               "step ", index, ", ", op.name,
               ", gives a shape that differs from that of its buffer");
     }
+  }
+
+  // The attributes with the shape of the step's own result, which in a micro-batch is not that of
+  // the whole batch. The kernels go by their buffers.
+  static std::vector<std::byte> attrs_of_part(const OpCall& call, const Shape& result) {
+    std::vector<std::byte> attrs = call.attrs;
+    void* const raw = attrs.data();
+    if (call.op == &ops::kSumTo) static_cast<ops::SumToAttrs*>(raw)->shape = result;
+    if (call.op == &ops::kUngather) static_cast<ops::UngatherAttrs*>(raw)->shape = result;
+    if (call.op == &ops::kUnindex) static_cast<ops::UnindexAttrs*>(raw)->shape = result;
+    return attrs;
   }
 
   const Program& program_;

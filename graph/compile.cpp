@@ -132,9 +132,8 @@ std::shared_ptr<const CompiledArtifact> compile_once(Graph traced, std::span<con
     // One process writes for all of its host, because all would write the same, unless their local
     // tensors may differ.
     const bool may_differ =
-        step.is_global() &&
-        std::any_of(step.graph.inputs.begin(), step.graph.inputs.end(),
-                    [&](ValueId id) { return !step.graph.value(id).placement.defined(); });
+        step.is_global() && std::any_of(step.graph.values.begin(), step.graph.values.end(),
+                                        [](const Value& v) { return !v.placement.defined(); });
     if (store.write && (world != nullptr || env::local_rank() == 0 || may_differ)) {
       keep(store, key, step);
     }

@@ -81,6 +81,7 @@ class PlanReader {
     }
     read_tables();
     read_graph(plan.step.graph);
+    verify(plan.step.graph);
     for (size_t left = in_.count(); left > 0; --left) {
       const std::string& pass = text();
       plan.step.passes.push_back({pass, in_.integer(0, kMaxNumber)});
@@ -450,9 +451,7 @@ SavedPlan parse_plan(std::string_view bytes, std::string_view name, const OpTabl
     rest.fail("it is damaged: its checksum differs");
   }
   try {
-    SavedPlan plan = PlanReader(rest.rest(), name, ops).read();
-    verify(plan.step.graph);
-    return plan;
+    return PlanReader(rest.rest(), name, ops).read();
   } catch (const BadFile&) {
     throw;
   } catch (const Error& error) {  // from a shape, a layout, an attribute, or the graph's verifier

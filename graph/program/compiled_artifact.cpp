@@ -4,16 +4,21 @@
 #include <utility>
 
 #include "core/context.h"
+#include "core/error.h"
 #include "eager/runtime.h"
 #include "graph/program/kernel_binding.h"
+#include "graph/program/program_classes.h"
 
 namespace flow::graph {
 
 void load_programs(CompiledArtifact& step, bool for_all_ranks) {
   const Program* own = &step.program_of(env::rank());
+  if (!may_run(*own, step.graph))
+    throw BadFile("[plan] it is for other local tensors; compile the step again");
   std::map<const Program*, std::shared_ptr<const Program>> loaded;
   for (std::shared_ptr<const Program>& program : step.programs) {
     if (!for_all_ranks && program.get() != own) continue;
+    if (!may_run(*program, step.graph)) continue;
     std::shared_ptr<const Program>& ready = loaded[program.get()];
     if (ready == nullptr) {
       auto copy = std::make_shared<Program>(*program);

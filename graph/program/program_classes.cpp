@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "boxing/redistribute_op.h"
+
 namespace flow::graph {
 
 MetaPtr local_meta_on(MetaPtr meta, int64_t rank) {
@@ -79,6 +81,19 @@ bool same_program_up_to_rank(const Program& a, const Program& b) {
                     [&](const Buffer& x, const Buffer& y) {
                       return same_program_up_to_rank(x, y, b.rank);
                     });
+}
+
+bool may_run(const Program& program, const Graph& graph) {
+  const auto is_part = [&](ValueId local, ValueId global) {
+    return graph.value(local).shape == graph.value(global).meta_on(program.rank)->local_shape;
+  };
+  return std::all_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    if (node.op == &boxing::kToLocal) return is_part(node.outputs[0], node.inputs[0]);
+    if (node.op != &boxing::kLocalToGlobal && node.op != &boxing::kCandidatesToGlobal) return true;
+    // What a rank outside the placement gives is ignored.
+    const ValueId global = node.outputs[0];
+    return !graph.value(global).meta_on(program.rank)->is_held || is_part(node.inputs[0], global);
+  });
 }
 
 }  // namespace flow::graph

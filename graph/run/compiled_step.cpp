@@ -12,6 +12,7 @@
 #include "core/grad_mode.h"
 #include "core/strided_twin.h"
 #include "graph/ir/graph_uses.h"
+#include "graph/program/program_classes.h"
 #include "graph/program/summary.h"
 #include "ops/creation/copy.h"
 
@@ -47,6 +48,8 @@ CompiledStep::CompiledStep(std::vector<Tensor> captures,
       program_(&step_->program_of(rank_)),
       arena_(arena ? std::move(arena) : std::make_shared<Arena>()),
       checks_replicas_(env_flag("FLOW_CHECK")) {
+  FLOW_ASSERT(may_run(*program_, graph()), "the step is for other local tensors than rank ", rank_,
+              " has");
   for (const ValueId output : graph().outputs)
     output_metas_.push_back(graph().value(output).meta_on(rank_));
   for (size_t i = 0; i < captures_.size(); ++i) {

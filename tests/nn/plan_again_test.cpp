@@ -13,6 +13,7 @@
 #include "boxing/ranks/run_ranks.h"
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
+#include "tests/support/loopback_ranks.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -52,6 +53,7 @@ struct Trained {
 };
 
 using Training = std::function<void(Trained& run)>;
+using RunRanks = void (*)(int64_t ranks, const std::function<void()>& body);
 
 class PlanAgain : public testing::Test {
  protected:
@@ -64,10 +66,11 @@ class PlanAgain : public testing::Test {
   ~PlanAgain() override { std::filesystem::remove_all(folder_); }
 
   // Trains with new objects and without a cache, with an empty one, and again.
-  void expect_read_again(int64_t ranks, const std::string& what, const Training& training) {
+  void expect_read_again(int64_t ranks, const std::string& what, const Training& training,
+                         RunRanks run_on = run_ranks) {
     const auto train = [&](const std::string& folder) {
       std::vector<Trained> by_rank(static_cast<size_t>(ranks), Trained{folder});
-      run_ranks(ranks, [&] {
+      run_on(ranks, [&] {
         manual_seed(7);
         training(by_rank[static_cast<size_t>(env::rank())]);
       });
@@ -179,6 +182,44 @@ TEST_F(PlanAgain, WhatMicroBatchesDoWithTheirRows) {
             training);
       }
     }
+  }
+}
+
+// ---- local parts of global tensors, whose shapes differ between ranks
+
+void train_on_parts(Trained& run, const Placement& placement) {
+  Tensor w = ones({1}, {.placement = placement, .sbp = kB}).requires_grad_();
+  optim::SGD optimizer({w}, {.lr = 0.1});
+  Step step([&](const Tensor& x) {
+    const Tensor part = (x * w).to_local();
+    Tensor loss = (part * part).to_global({.placement = placement, .sbp = kS0}).mean();
+    loss.backward();
+    return loss;
+  });
+  step.add_optimizer(optimizer);
+  run.steps(step, randn({5}, {.placement = placement, .sbp = kS0}), {w});
+}
+
+// Rank 0 gives three rows and rank 1 two.
+void join_parts(Trained& run) {
+  Step step([](const Tensor& x) {
+    return (x * 2.0).to_global({.placement = kPair, .sbp = kS0}).square().sum();
+  });
+  run.steps(step, randn({env::rank() == 0 ? 3 : 2, 4}));
+}
+
+TEST_F(PlanAgain, LocalPartsOfGlobalTensors) {
+  const std::pair<const char*, RunRanks> kinds[] = {{"threads", run_ranks},
+                                                    {"processes", run_loopback_ranks}};
+  for (const auto& [kind, run_on] : kinds) {
+    for (const Placement& placement :
+         {kThree, Placement("cpu", {2, 0}), Placement("cpu", {1, 2})}) {
+      expect_read_again(
+          3, str(kind, ", ", placement), [&](Trained& run) { train_on_parts(run, placement); },
+          run_on);
+    }
+    expect_read_again(2, kind, join_parts, run_on);
+    std::filesystem::remove_all(folder_);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
+#include "tests/support/stage_list.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -182,6 +183,91 @@ TEST_F(PlanAgain, WhatMicroBatchesDoWithTheirRows) {
             training);
       }
     }
+  }
+}
+
+// ---- ways to train one model
+
+struct How {
+  const char* name;
+  std::vector<Placement> stages = {};  // none: one rank with local tensors
+  NdSbp data = {};
+  int64_t micro_batches = 1;
+  pipeline::ScheduleRule schedule = pipeline::one_f_one_b();
+  int64_t zero = 0;
+  bool recomputes = false;
+  std::optional<DType> amp = {};
+};
+
+nn::Sequential make_stage() {
+  return nn::Sequential(nn::Linear(6, 6), nn::BatchNorm1d(6), nn::ReLU(), nn::Dropout(0.2));
+}
+
+void train(const How& how, Trained& run) {
+  const bool is_pipeline = how.stages.size() > 1;
+  StageList model(is_pipeline ? static_cast<int64_t>(how.stages.size()) : 2, make_stage);
+  if (is_pipeline) {
+    model.place(how.stages);
+  } else if (!how.stages.empty()) {
+    model.to_global(how.stages[0], kB);
+  }
+  optim::AdamW optimizer(model.parameters());
+  Step step([&](const Tensor& x) {
+    Tensor loss = model(x).square().mean();
+    loss.backward();
+    return loss;
+  });
+  step.add_optimizer(optimizer, {.clip_grad_norm = 0.1});
+  step.config().set_micro_batches(how.micro_batches).set_schedule(how.schedule);
+  step.config().enable_zero({.stage = how.zero});
+  if (how.recomputes) step.config().enable_recompute();
+  if (how.amp) step.config().enable_amp(*how.amp);
+  TensorOptions options;
+  if (!how.stages.empty()) options = {.placement = how.stages[0], .sbp = how.data};
+  const Tensor x = randn({8, 6}, options);
+  std::vector<Tensor> state = model.parameters();
+  for (const auto& [name, buffer] : model.named_buffers())
+    state.push_back(buffer);
+  run.steps(step, x, state);
+}
+
+TEST_F(PlanAgain, WaysToTrainAModel) {
+  const Placement k0("cpu", {0}), k1("cpu", {1});
+  const std::vector<Placement> two = {k0, k1}, turns = {k0, k1, k0, k1}, back = {k0, k1, k1, k0};
+  const How ways[] = {
+      {.name = "scaled", .amp = float16},
+      {.name = "recomputed", .micro_batches = 3, .recomputes = true},
+      {.name = "data parallel", .stages = {kPair}, .data = kS0, .micro_batches = 3},
+      {.name = "ZeRO 1", .stages = {kPair}, .data = kS0, .zero = 1, .amp = float16},
+      {.name = "ZeRO 2", .stages = {kPair}, .data = kS0, .micro_batches = 2, .zero = 2},
+      {.name = "ZeRO 3", .stages = {kPair}, .data = kS0, .zero = 3, .recomputes = true},
+      {.name = "two stages", .stages = two, .data = kB},
+      {.name = "gpipe",
+       .stages = two,
+       .data = kB,
+       .micro_batches = 3,
+       .schedule = pipeline::gpipe()},
+      {.name = "1f1b", .stages = two, .data = kB, .micro_batches = 4, .amp = float16},
+      {.name = "zb_h1",
+       .stages = two,
+       .data = kB,
+       .micro_batches = 3,
+       .schedule = pipeline::zb_h1(),
+       .recomputes = true},
+      {.name = "interleaved",
+       .stages = turns,
+       .data = kB,
+       .micro_batches = 4,
+       .schedule = pipeline::interleaved(2)},
+      {.name = "zb_v",
+       .stages = back,
+       .data = kB,
+       .micro_batches = 4,
+       .schedule = pipeline::zb_v()},
+  };
+  for (const How& how : ways) {
+    const int64_t ranks = how.stages.empty() ? 1 : 2;
+    expect_read_again(ranks, how.name, [&](Trained& run) { train(how, run); });
   }
 }
 

@@ -184,7 +184,12 @@ std::vector<Tensor> CompiledStep::run(std::span<const Tensor> inputs) {
   FLOW_ASSERT(inputs.size() == graph().inputs.size(), "the step has ", graph().inputs.size(),
               " inputs, ", inputs.size(), " are given");
   agree();
-  keep_statistics();
+  try {
+    keep_statistics();
+  } catch (const std::exception& error) {  // nothing has changed yet
+    boxing::fail_ranks(*thread_state().context, error.what());
+    throw;
+  }
   try {
     return run_once(inputs);
   } catch (const DistributedError&) {  // all ranks get it

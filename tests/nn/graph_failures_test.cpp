@@ -201,6 +201,54 @@ TEST(GraphFailures, ThatAllRanksHaveLeaveThemRunning) {
   });
 }
 
+// Before a run, the strided form of a statistic is made and kept.
+TEST(GraphFailures, OfTooLittleMemoryForStatisticsReachTheOthers) {
+  struct Fading : nn::Module<Fading> {
+    Tensor mean;
+
+    explicit Fading(const Tensor& m) : mean(register_buffer("mean", m)) {}
+
+    Tensor forward(const Tensor& x) {
+      mean.mul_(0.5);
+      return x.sum();
+    }
+  };
+
+  struct Forward : nn::Graph<Forward> {
+    Fading model;
+
+    explicit Forward(const Tensor& mean) : model(mean) {}
+
+    Tensor build(const Tensor& x) { return model(x); }
+  };
+
+  std::vector<std::string> errors(2);
+  run_ranks(2, [&] {
+    const NoGradGuard no_grad;
+    const PlacementGuard created_on(k01, kB);
+    const auto make_mean = [] {
+      return conv2d(ones({1, 16, 64, 64}), ones({16, 16, 3, 3}), {.padding = 1});
+    };
+    const Tensor mean = make_mean(), other = make_mean();
+    if (mean.meta().blocked == nullptr) GTEST_SKIP() << "no blocked layouts on this machine";
+    Forward graph(mean);
+    const Tensor x = ones({4}, {.placement = k01, .sbp = sbp::split(0)});
+    graph(x);
+    mean.set_data(other);
+    Allocator& allocator = thread_state().context->allocator();
+    if (env::rank() == 1) allocator.set_limit(allocator.stats().bytes_in_use + (1 << 14));
+    try {
+      graph(x);
+    } catch (const Error& error) {
+      errors[static_cast<size_t>(env::rank())] = error.what();
+    }
+    allocator.set_limit(std::numeric_limits<int64_t>::max());
+  });
+  if (IsSkipped()) return;
+  EXPECT_NE(errors[0].find("rank 1 failed"), std::string::npos) << errors[0];
+  EXPECT_NE(errors[1].find("memory limit"), std::string::npos) << errors[1];
+}
+
 // What a rank sees when the second call of a pipeline fails.
 struct Seen {
   std::string error;

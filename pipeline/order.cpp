@@ -222,11 +222,15 @@ class StagePlanner {
 
   [[noreturn]] void refuse(size_t i, const Slot& from, const Slot& to) const {
     const Node& node = graph_.nodes[i];
+    const bool is_in_backward =
+        from.kind != ActionKind::kForward && to.kind != ActionKind::kForward;
     graph::throw_at<Unsupported>(
         node, str("[pipeline] ", node.op->name, " at ", node.file, ":", node.line, " in action ",
-                  name_of(to), " needs a value of ", name_of(from),
-                  ", which comes later; number the stages in the order in which data "
-                  "passes through them"));
+                  name_of(to), " needs a value of ", name_of(from), ", which comes later; ",
+                  is_in_backward
+                      ? "join gradients of several stages outside of the graph, and if they are "
+                        "clipped, give no parameter a row for each sample"
+                      : "number the stages in the order in which data passes through them"));
   }
 
   const Graph& graph_;

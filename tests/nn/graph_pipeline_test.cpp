@@ -758,6 +758,36 @@ TEST(Pipeline, StagesAgainstTheWayOfDataAreRefusedWithTheirLine) {
   }
 }
 
+TEST(Pipeline, ClippedGradientsOfRowsAreRefusedWithAWayOut) {
+  struct Rows : nn::Module<Rows> {
+    Tensor offset{register_parameter("offset", ones({8, 6}))};
+
+    Tensor forward(const Tensor& x) { return x + offset; }
+  };
+
+  struct TwoRows : nn::Module<TwoRows> {
+    Rows first{register_module("first", Rows())}, second{register_module("second", Rows())};
+
+    Tensor forward(const Tensor& x) { return second(first(x)); }
+  };
+
+  const auto make_input = [](const TensorOptions& o) { return randn({8, 6}, o); };
+  Layout<TwoRows> stages;
+  stages.lay_out = [](TwoRows& model) {
+    nn::graph_module(model.first).set_stage(0);
+    nn::graph_module(model.second).set_stage(1);
+  };
+  try {
+    train(Task<TwoRows>{[] { return TwoRows(); }, make_input, {8}, 6}, stages, {1});
+    FAIL() << "no error";
+  } catch (const Unsupported& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("in action 1B needs a value of 0B"), std::string::npos) << message;
+    EXPECT_NE(message.find("give no parameter a row for each sample"), std::string::npos)
+        << message;
+  }
+}
+
 TEST(Pipeline, ATableOfOtherNumbersIsRefused) {
   EXPECT_THROW(train(layers_task(2), {}, {3, pipeline::schedule_table("0F0 0B0\n")}),
                InvalidArgument);

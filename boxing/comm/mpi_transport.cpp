@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
+#include <limits>
 #include <string>
+#include <utility>
 
 // Excludes the C++ bindings, which MPI has removed.
 #define OMPI_SKIP_MPICXX 1
@@ -33,8 +36,8 @@ namespace {
   } while (false)
 
 constexpr int kMessageTag = 0;
-// Longer data is sent in several messages, because MPI counts with int.
-constexpr int64_t kLongestMessage = int64_t{1} << 30;
+// Longer data is sent in several messages: MPI counts with int, and tells of whole messages only.
+constexpr int64_t kLongestMessage = int64_t{64} << 20;
 
 bool is_finalized() {
   int is = 0;
@@ -42,31 +45,58 @@ bool is_finalized() {
   return is != 0;
 }
 
-// Handles in static objects outlive MPI.
+// Data in one or several messages. Handles in static objects outlive MPI.
 class MpiBulk final : public Bulk {
  public:
+  using Start = std::function<void(int64_t begin, int size, MPI_Request* request)>;
+
+  // At most `most_at_once` messages are started before the first one is complete. Each complete one
+  // sets `has_moved`.
+  MpiBulk(int64_t bytes, int64_t longest_message, size_t most_at_once, Start start, bool& has_moved)
+      : bytes_(bytes),
+        longest_message_(longest_message),
+        most_at_once_(most_at_once),
+        start_(std::move(start)),
+        has_moved_(has_moved) {
+    start_messages();
+  }
+
   ~MpiBulk() override {
     if (is_finalized()) return;
-    for (MPI_Request& request : requests) {
-      if (request == MPI_REQUEST_NULL) continue;
+    for (MPI_Request& request : requests_) {
       MPI_Cancel(&request);  // only after an error; a failure here is ignored
       MPI_Request_free(&request);
     }
   }
 
   bool is_done() override {
-    if (is_finalized()) return is_done_;
-    int all = 0;
-    FLOW_MPI_CALL(
-        MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE));
-    is_done_ = all != 0;
-    return is_done_;
+    while (!requests_.empty() && !is_finalized()) {
+      int is_complete = 0;
+      FLOW_MPI_CALL(MPI_Test(&requests_.front(), &is_complete, MPI_STATUS_IGNORE));
+      if (is_complete == 0) return false;
+      requests_.pop_front();
+      has_moved_ = true;
+      start_messages();
+    }
+    return requests_.empty();
   }
 
-  std::vector<MPI_Request> requests;
-
  private:
-  bool is_done_ = false;
+  void start_messages() {
+    while (started_ < bytes_ && requests_.size() < most_at_once_) {
+      const int64_t size = std::min(longest_message_, bytes_ - started_);
+      start_(started_, static_cast<int>(size), &requests_.emplace_back(MPI_REQUEST_NULL));
+      started_ += size;
+    }
+  }
+
+  int64_t bytes_;
+  int64_t longest_message_;
+  size_t most_at_once_;
+  Start start_;
+  bool& has_moved_;
+  int64_t started_ = 0;               // bytes
+  std::deque<MPI_Request> requests_;  // of the messages that are not complete
 };
 
 class MpiTransport final : public Transport {
@@ -117,19 +147,27 @@ class MpiTransport final : public Transport {
   std::unique_ptr<Bulk> send(int64_t rank, int32_t tag, const void* source,
                              int64_t bytes) override {
     const auto* data = static_cast<const std::byte*>(source);
-    return in_messages(bytes, [&](int64_t begin, int size, MPI_Request* request) {
+    const auto start = [=, this](int64_t begin, int size, MPI_Request* request) {
       FLOW_MPI_CALL(
           MPI_Isend(data + begin, size, MPI_BYTE, static_cast<int>(rank), tag, bulks_, request));
-    });
+    };
+    constexpr size_t kAll = std::numeric_limits<size_t>::max();
+    return std::make_unique<MpiBulk>(bytes, longest_message_, kAll, start, has_moved_);
   }
 
   std::unique_ptr<Bulk> receive(int64_t rank, int32_t tag, void* target, int64_t bytes) override {
     auto* data = static_cast<std::byte*>(target);
-    return in_messages(bytes, [&](int64_t begin, int size, MPI_Request* request) {
+    const auto start = [=, this](int64_t begin, int size, MPI_Request* request) {
       FLOW_MPI_CALL(
           MPI_Irecv(data + begin, size, MPI_BYTE, static_cast<int>(rank), tag, bulks_, request));
-    });
+    };
+    // All messages that have been started move side by side, and few complete ones would show that
+    // data moves.
+    constexpr size_t kFew = 2;
+    return std::make_unique<MpiBulk>(bytes, longest_message_, kFew, start, has_moved_);
   }
+
+  bool has_moved() override { return std::exchange(has_moved_, false); }
 
   SharedSegment* segment() const override { return segment_.get(); }
 
@@ -159,17 +197,6 @@ class MpiTransport final : public Transport {
     MPI_Request request = MPI_REQUEST_NULL;
     std::vector<std::byte> bytes;
   };
-
-  template <class Start>
-  std::unique_ptr<Bulk> in_messages(int64_t bytes, const Start& start) {
-    auto bulk = std::make_unique<MpiBulk>();
-    for (int64_t begin = 0; begin < bytes; begin += longest_message_) {
-      bulk->requests.push_back(MPI_REQUEST_NULL);
-      start(begin, static_cast<int>(std::min(longest_message_, bytes - begin)),
-            &bulk->requests.back());
-    }
-    return bulk;
-  }
 
   void forget_sent() {
     while (!outgoing_.empty()) {
@@ -238,6 +265,7 @@ class MpiTransport final : public Transport {
   MPI_Comm messages_ = MPI_COMM_NULL;
   MPI_Comm bulks_ = MPI_COMM_NULL;
   int32_t max_tag_ = 0;
+  bool has_moved_ = false;
   RankIdentity identity_;
   int64_t ranks_on_host_ = 1;
   std::vector<int64_t> hosts_;  // the host of each rank

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include <sched.h>
 #include <unistd.h>
@@ -127,7 +128,7 @@ void ProcessWorld::set_failure(Failure failure) {
   run_failure_stops();
 }
 
-bool ProcessWorld::take_messages() {
+void ProcessWorld::take_messages() {
   int64_t from = 0;
   ControlMessage message;
   if (mail_) mail_->flush();
@@ -138,12 +139,13 @@ bool ProcessWorld::take_messages() {
     message = {};
   }
   // After a failure, the buffers of pending data may have been freed.
-  if (failure_) return false;
+  if (failure_) return;
   std::erase_if(dropped_, [](const Dropped& one) { return one.bulk->is_done(); });
-  bool has_moved = pipes_ != nullptr && pipes_->advance();
+  bool has_moved = transport_->has_moved();
+  if (pipes_) has_moved |= pipes_->advance();
   for (Receiver* receiver : advancing_)
     has_moved |= receiver->advance();
-  return has_moved;
+  if (has_moved) ++num_moves_;
 }
 
 void ProcessWorld::keep_advancing(uint64_t group) {
@@ -160,9 +162,12 @@ bool ProcessWorld::take(int64_t& from, std::vector<std::byte>& message) {
 
 // Checks the state of the world once, after processing the received messages.
 ProcessWorld::Look ProcessWorld::look(const std::function<bool()>& is_done,
-                                      const std::function<std::vector<int64_t>()>* missing) {
+                                      const std::function<std::vector<int64_t>()>* missing,
+                                      uint64_t& num_moves) {
   const std::lock_guard lock(mutex_);
-  const Look seen = take_messages() ? Look::kMoved : Look::kNothing;
+  take_messages();
+  const bool has_moved = std::exchange(num_moves, num_moves_) != num_moves_;
+  const Look seen = has_moved ? Look::kMoved : Look::kNothing;
   if (is_done()) return Look::kDone;
   if (missing == nullptr) return seen;
   if (failure_) return Look::kFailed;
@@ -188,15 +193,16 @@ void ProcessWorld::relax() {
 void ProcessWorld::wait(const std::function<bool()>& is_done,
                         const std::function<std::vector<int64_t>()>& missing,
                         const Fingerprint& what, int num_spins) {
+  uint64_t num_moves = 0;
   for (int i = 0; i < num_spins; ++i) {
-    const Look seen = look(is_done, &missing);
+    const Look seen = look(is_done, &missing, num_moves);
     if (seen == Look::kDone) return;
     if (seen == Look::kFailed || seen == Look::kPeerEnded) break;
     if (seen == Look::kMoved) i = 0;
   }
-  const auto start = Clock::now();
-  const auto warn_at =
-      start + std::min<Clock::duration>(std::chrono::seconds(10), Clock::duration(timeout_) / 2);
+  auto start = Clock::now();  // of the time in which nothing has moved
+  const auto warn_after =
+      std::min<Clock::duration>(std::chrono::seconds(10), Clock::duration(timeout_) / 2);
   bool has_warned = false;
   BackOff back_off(start);
   const auto list_missing = [&] {
@@ -204,10 +210,13 @@ void ProcessWorld::wait(const std::function<bool()>& is_done,
     return missing();
   };
   for (;;) {
-    const Look seen = look(is_done, &missing);
+    const Look seen = look(is_done, &missing, num_moves);
     if (seen == Look::kDone) return;
     const auto now = Clock::now();
-    if (seen == Look::kMoved) back_off = BackOff(now);
+    if (seen == Look::kMoved) {
+      start = now;
+      back_off = BackOff(now);
+    }
     const bool has_timed_out = now >= start + timeout_;
     if (seen == Look::kFailed) check(what.site);
     if (seen == Look::kPeerEnded || has_timed_out) {
@@ -215,7 +224,7 @@ void ProcessWorld::wait(const std::function<bool()>& is_done,
       fail(missing_failure(identity().rank, list_missing(), what, waited));
       check(what.site);
     }
-    if (!has_warned && now >= warn_at) {
+    if (!has_warned && now >= start + warn_after) {
       has_warned = true;
       log_warning(str("waiting for ", list_ranks(list_missing()), " in ", what));
     }
@@ -225,12 +234,13 @@ void ProcessWorld::wait(const std::function<bool()>& is_done,
 
 bool ProcessWorld::wait_for(const std::function<bool()>& is_done, std::chrono::milliseconds limit) {
   const auto start = Clock::now();
+  uint64_t num_moves = 0;
   BackOff back_off(start);
   for (auto now = start; now < start + limit; now = Clock::now()) {
-    if (look(is_done, nullptr) == Look::kDone) return true;
+    if (look(is_done, nullptr, num_moves) == Look::kDone) return true;
     back_off.pause(now);
   }
-  return look(is_done, nullptr) == Look::kDone;
+  return look(is_done, nullptr, num_moves) == Look::kDone;
 }
 
 void ProcessWorld::fail(const Failure& failure) {

@@ -102,8 +102,8 @@ class ProcessWorld {
 
   // Blocks until is_done() is true. is_done() is called with the lock held whenever a message may
   // have arrived. Throws DistributedError if the world has failed, if missing() (the world ranks
-  // waited for) contains a rank that has ended, or after FLOW_TIMEOUT_S. `what` is the caller's
-  // operation, for the report.
+  // waited for) contains a rank that has ended, or after FLOW_TIMEOUT_S in which this process has
+  // neither sent nor received data. `what` is the caller's operation, for the report.
   void wait(const std::function<bool()>& is_done,
             const std::function<std::vector<int64_t>()>& missing, const Fingerprint& what,
             int num_spins);
@@ -171,11 +171,11 @@ class ProcessWorld {
   enum class Look { kDone, kNothing, kMoved, kFailed, kPeerEnded };
 
   static void relax();
-  // Returns true if data has moved.
-  bool take_messages();
+  void take_messages();
   bool take(int64_t& from, std::vector<std::byte>& message);
+  // `num_moves`: the caller's count of moves of data, which is brought up to date.
   Look look(const std::function<bool()>& is_done,
-            const std::function<std::vector<int64_t>()>* missing);
+            const std::function<std::vector<int64_t>()>* missing, uint64_t& num_moves);
   void handle(int64_t from, ControlMessage message);
   void set_failure(Failure failure);
 
@@ -190,6 +190,7 @@ class ProcessWorld {
   std::vector<bool> ended_;
   bool has_any_ended_ = false;
   bool has_thrown_ = false;  // failure_
+  uint64_t num_moves_ = 0;   // how often data has moved
   std::optional<Failure> failure_;
   SignOfLife last_sign_of_life_;
   std::map<uint64_t, Receiver*> receivers_;

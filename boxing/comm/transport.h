@@ -44,6 +44,8 @@ class Transport {
   virtual std::unique_ptr<Bulk> send(int64_t rank, int32_t tag, const void* source,
                                      int64_t bytes) = 0;
   virtual std::unique_ptr<Bulk> receive(int64_t rank, int32_t tag, void* target, int64_t bytes) = 0;
+  // Returns true if a part of such data was found to be complete since the last call.
+  virtual bool has_moved() = 0;
 
   // Memory that this process shares with the processes of its host for which `shares_with` is true;
   // null if there is none.

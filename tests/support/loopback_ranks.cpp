@@ -129,6 +129,8 @@ class LoopbackTransport final : public boxing::Transport {
                                           Half{rank, identity_.rank, tag, data, bytes});
   }
 
+  bool has_moved() override { return false; }  // data moves at once
+
   boxing::SharedSegment* segment() const override { return hub_->segment.get(); }
 
   bool shares_with(int64_t /*rank*/) const override { return hub_->segment != nullptr; }

@@ -35,27 +35,44 @@ struct ProcessGroup::Expected {
   }
 };
 
-struct ProcessGroup::PendingSend final : TransferState {
-  // Ensures that the send's buffer is no longer read; on a device, by what comes before later work.
-  ~PendingSend() override {
-    const auto lock = group->world_.lock();
-    std::erase(group->peer(message.peer).deferred, this);
-    group->world_.drop(std::move(bulk), std::move(memory));
-    if (message.on_device == nullptr) return;
-    order_after_transfer(group->devices_.context(), message.on_device->end);
-    group->devices_.forget(message.peer, *message.on_device);
-  }
+// A message that this rank sends.
+struct ProcessGroup::Sending {
+  Outgoing message;
+  Fingerprint what;
+  bool is_posted = false;  // the member was told of the message
+  std::unique_ptr<Bulk> bulk = {};
+  // The message's own copy of the data, if it was dropped before it was posted.
+  std::shared_ptr<const std::vector<std::byte>> copy = {};
 
   bool is_done() const {
     if (message.on_device != nullptr) return message.on_device->is_done;
     return is_posted && (bulk == nullptr || bulk->is_done());
   }
+};
 
-  ProcessGroup* group = nullptr;
-  Outgoing message;
-  Fingerprint what;
-  bool is_posted = false;  // the member was told of the message
-  std::unique_ptr<Bulk> bulk;
+struct ProcessGroup::PendingSend final : TransferState {
+  PendingSend(ProcessGroup& of, std::shared_ptr<Sending> one)
+      : group(of), sending(std::move(one)) {}
+
+  // Ensures that the send's buffer is no longer read; on a device, by what comes before later work.
+  ~PendingSend() override {
+    const auto lock = group.world_.lock();
+    Outgoing& message = sending->message;
+    if (!sending->is_posted && memory != nullptr && message.on_device == nullptr) {
+      const auto* data = static_cast<const std::byte*>(message.source);
+      sending->copy = std::make_shared<const std::vector<std::byte>>(data, data + message.bytes);
+      message.source = sending->copy->data();
+      return;
+    }
+    std::erase(group.peer(message.peer).deferred, sending);
+    group.world_.drop(std::move(sending->bulk), std::move(memory));
+    if (message.on_device == nullptr) return;
+    order_after_transfer(group.devices_.context(), message.on_device->end);
+    group.devices_.forget(message.peer, *message.on_device);
+  }
+
+  ProcessGroup& group;
+  std::shared_ptr<Sending> sending;
 };
 
 struct ProcessGroup::PendingReceive final : TransferState {
@@ -322,19 +339,14 @@ Transfer ProcessGroup::isend(const void* source, int64_t bytes, int64_t peer_mem
   if (what.device != DeviceType::kCpu && bytes > 0)
     message.on_device = devices_.prepare(source, bytes);
   const auto lock = world_.lock();
-  std::deque<PendingSend*>& deferred = peer(peer_member).deferred;
+  auto& deferred = peer(peer_member).deferred;
   std::unique_ptr<Bulk> bulk;
   const bool is_posted = deferred.empty() && try_to_post(message, what, bulk);
   const bool is_awaited = message.on_device != nullptr && !message.on_device->buffer;
   if (is_posted && bulk == nullptr && !is_awaited) return nullptr;
-  auto pending = std::make_unique<PendingSend>();
-  pending->group = this;
-  pending->message = message;
-  pending->what = what;
-  pending->is_posted = is_posted;
-  pending->bulk = std::move(bulk);
-  if (!is_posted) deferred.push_back(pending.get());  // messages of one tag keep their order
-  return pending;
+  auto sending = std::make_shared<Sending>(Sending{message, what, is_posted, std::move(bulk)});
+  if (!is_posted) deferred.push_back(sending);  // messages of one tag keep their order
+  return std::make_unique<PendingSend>(*this, std::move(sending));
 }
 
 bool ProcessGroup::try_to_post(const Outgoing& message, const Fingerprint& what,
@@ -374,11 +386,12 @@ bool ProcessGroup::try_to_post(const Outgoing& message, const Fingerprint& what,
 }
 
 void ProcessGroup::post_deferred(int64_t member) {
-  std::deque<PendingSend*>& deferred = peer(member).deferred;
+  auto& deferred = peer(member).deferred;
   while (!deferred.empty() && !world_.has_failed()) {
-    PendingSend& next = *deferred.front();
+    Sending& next = *deferred.front();
     if (!try_to_post(next.message, next.what, next.bulk)) return;
     next.is_posted = true;
+    if (next.copy) world_.drop(std::move(next.bulk), std::move(next.copy));
     deferred.pop_front();
   }
 }
@@ -476,9 +489,10 @@ std::byte* ProcessGroup::host_target(Expected& expected) const {
 
 void ProcessGroup::wait(Transfer transfer) {
   if (!transfer) return;
-  if (auto* sending = dynamic_cast<PendingSend*>(transfer.get())) {
-    world_.wait([&] { return sending->is_done(); },
-                [&] { return std::vector<int64_t>{rank_of(sending->message.peer)}; }, sending->what,
+  if (const auto* pending = dynamic_cast<PendingSend*>(transfer.get())) {
+    const Sending& sending = *pending->sending;
+    world_.wait([&] { return sending.is_done(); },
+                [&] { return std::vector<int64_t>{rank_of(sending.message.peer)}; }, sending.what,
                 num_spins_);
     return;
   }

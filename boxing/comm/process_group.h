@@ -74,6 +74,7 @@ class ProcessGroup final : public ProcessWorld::Receiver {
 
  private:
   struct Expected;
+  struct Sending;
   struct PendingSend;
   struct PendingReceive;
 
@@ -94,7 +95,7 @@ class ProcessGroup final : public ProcessWorld::Receiver {
     // Flow control of buffered messages: how much may still be sent to the member before it
     // receives, the sends that wait for that, and how much was received since the last credit.
     int64_t credit = Communicator::kMostBufferedBytes;
-    std::deque<PendingSend*> deferred;
+    std::deque<std::shared_ptr<Sending>> deferred;
     int64_t taken = 0;
   };
 

@@ -35,6 +35,20 @@ namespace {
 using Message = ThreadBoard::Message;
 using Mailbox = ThreadBoard::Mailbox;
 
+// Copies the data of a sent message, so that the sender need not wait.
+void buffer(RankContext& context, Message& sent) {
+  if (sent.data.ready == nullptr) {
+    sent.buffered.assign(sent.data.data, sent.data.data + sent.bytes);
+    sent.data.data = sent.buffered.data();
+    return;
+  }
+  const auto bytes = static_cast<size_t>(sent.bytes);
+  sent.device_buffer = allocate_storage(context, DeviceType::kCuda, bytes);
+  flow::copy_bytes(context, sent.device_buffer->data(), DeviceType::kCuda, sent.data.data,
+                   DeviceType::kCuda, bytes);
+  sent.data = {sent.device_buffer->data(), queued_work(context)};
+}
+
 // One side of a message, waiting for the other side.
 struct PendingTransfer final : TransferState {
   PendingTransfer(RankContext& of, Mailbox& where, std::shared_ptr<Message> what,
@@ -45,6 +59,11 @@ struct PendingTransfer final : TransferState {
   // work.
   ~PendingTransfer() override {
     const std::lock_guard lock(mailbox.mutex);
+    const auto sent = std::find(mailbox.sent.begin(), mailbox.sent.end(), message);
+    if (sent != mailbox.sent.end() && memory != nullptr && message->data.ready == nullptr) {
+      buffer(context, *message);  // it is received later
+      return;
+    }
     std::erase(mailbox.sent, message);
     std::erase(mailbox.expected, message);
     order_after_transfer(context, message->end);
@@ -154,8 +173,6 @@ class ThreadCommunicator final : public Communicator {
   void check_message(int64_t peer, const Fingerprint& what) const;
   // Throws unless both sides have the same size and belong to the same step.
   void check_match(const Message& sent, const Message& expected, int64_t peer);
-  // Copies the data of a sent message, so that the sender need not wait.
-  void buffer(Message& sent) const;
   void move(Message& sent, Message& expected) const;
 
   RankContext& context_;
@@ -336,19 +353,6 @@ std::shared_ptr<Message> ThreadCommunicator::make_message(const char* name, void
   return message;
 }
 
-void ThreadCommunicator::buffer(Message& sent) const {
-  if (sent.data.ready == nullptr) {
-    sent.buffered.assign(sent.data.data, sent.data.data + sent.bytes);
-    sent.data.data = sent.buffered.data();
-    return;
-  }
-  const auto bytes = static_cast<size_t>(sent.bytes);
-  sent.device_buffer = allocate_storage(context_, DeviceType::kCuda, bytes);
-  flow::copy_bytes(context_, sent.device_buffer->data(), DeviceType::kCuda, sent.data.data,
-                   DeviceType::kCuda, bytes);
-  sent.data = {sent.device_buffer->data(), queued_work(context_)};
-}
-
 void ThreadCommunicator::move(Message& sent, Message& expected) const {
   if (sent.data.ready == nullptr && expected.data.ready == nullptr) {
     return copy_bytes(expected.data.data, sent.data.data, sent.bytes);
@@ -370,7 +374,7 @@ Transfer ThreadCommunicator::isend(const void* source, int64_t bytes, int64_t pe
       const bool is_buffered = bytes <= kBufferedBytes &&
                                mailbox.buffered_bytes + buffered_cost(bytes) <= kMostBufferedBytes;
       if (is_buffered) {
-        buffer(*message);
+        buffer(context_, *message);
         mailbox.buffered_bytes += buffered_cost(bytes);
       }
       message->is_awaited = !is_buffered;

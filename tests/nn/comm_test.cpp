@@ -176,6 +176,43 @@ TEST_P(Comm, WhatAnErrorDropsIsNotTakenForAnotherMessage) {
   });
 }
 
+// While more messages are unreceived than are buffered, and next to a large one.
+TEST_P(Comm, WhatAnErrorDropsIsSentLater) {
+  run_on_ranks(2, [] {
+    constexpr int kMessages = 80;
+    const Tensor small = full({15000}, 1.0), large = full({100, 300}, 2.0);
+    if (me() == 0) {
+      std::vector<comm::Work> sending;
+      for (int i = 0; i < kMessages; ++i)
+        sending.push_back(comm::isend(small, 1));
+      const Tensor last = full({3}, 3.0);
+      try {
+        const comm::Work first = comm::isend(last, 1, {.tag = 1});
+        const comm::Work second = comm::isend(large, 1, {.tag = 2});
+        throw InvalidArgument("[test] something else");
+      } catch (const InvalidArgument&) {
+      }
+      last.fill_(9.0);
+      large.fill_(9.0);
+      env::barrier();
+      for (comm::Work& one : sending)
+        one.wait();
+      env::barrier();
+      return;
+    }
+    env::barrier();
+    for (int i = 0; i < kMessages; ++i)
+      comm::recv(small, 0);
+    const Tensor last = zeros({3});
+    comm::recv(last, 0, {.tag = 1});
+    comm::recv(large, 0, {.tag = 2});
+    EXPECT_EQ(last.to_vector<float>(), (Floats{3, 3, 3}));
+    EXPECT_EQ(large.min().item(), 2);
+    EXPECT_EQ(large.max().item(), 2);
+    env::barrier();
+  });
+}
+
 struct Twice : nn::Module<Twice> {
   Tensor forward(const Tensor& x) { return 2 * x; }
 };

@@ -29,12 +29,14 @@ list(REMOVE_DUPLICATES suites)
 # with a header of glibc 2.19 and reads its place from what is no header; the leak check then
 # crashes.
 set(suppressions "${sources}/tests/support")
-# Seconds that a test may take, and that a rank waits for another one. Under the thread sanitizer
-# programs take ten times as long and more.
+# Seconds that a test may take, and that a rank waits for another one. Under a sanitizer programs
+# take several times as long, under that of threads ten times and more.
 set(limit 1200)
 set(patience 2)
-if(sanitizer STREQUAL "thread")
+if(NOT sanitizer STREQUAL "")
   set(limit 2700)
+endif()
+if(sanitizer STREQUAL "thread")
   set(patience 10)
 endif()
 foreach(suite ${suites})

@@ -72,6 +72,15 @@ void write_row(std::ostream& out, const std::string& key, const std::string& cal
   out << '\n';
 }
 
+// Returns whether one of the events around this one passes the test.
+template <class Test>
+bool is_within(const std::vector<Event>& events, const Event& event, const Test& test) {
+  for (int64_t i = event.parent; i >= 0; i = events[static_cast<size_t>(i)].parent) {
+    if (test(events[static_cast<size_t>(i)])) return true;
+  }
+  return false;
+}
+
 bool is_on_device(const Decision& decision) {
   return decision.outputs[0]->device != DeviceType::kCpu;
 }
@@ -136,6 +145,7 @@ class Recording final : public CallObserver {
   Clock::time_point start_;
   double stopped_us_ = 0;
   std::vector<Event> events_;
+  std::vector<double> inside_us_;  // by event: the time of the events in it that have ended
 
   // An event on a device, with the marks before and after it in the device's queue.
   struct OnDevice {
@@ -175,6 +185,7 @@ size_t Recording::begin(Event event) {
   const size_t index = events_.size();
   event.parent = std::exchange(open_, static_cast<int64_t>(index));
   events_.push_back(std::move(event));
+  inside_us_.push_back(0);
   events_.back().start_us = elapsed_us();
   return index;
 }
@@ -182,9 +193,9 @@ size_t Recording::begin(Event event) {
 void Recording::end(size_t index) {
   Event& event = events_[index];
   event.total_us = elapsed_us() - event.start_us;
-  event.self_us += event.total_us;  // the events inside have already been subtracted
+  event.self_us = event.total_us - inside_us_[index];
   open_ = event.parent;
-  if (open_ >= 0) events_[static_cast<size_t>(open_)].self_us -= event.total_us;
+  if (open_ >= 0) inside_us_[static_cast<size_t>(open_)] += event.total_us;
 }
 
 void Recording::begin(const Call& call, const Decision& decision) {
@@ -235,9 +246,12 @@ double Profile::elapsed_us() const {
 std::vector<Average> Profile::key_averages(Key key) const {
   std::map<std::string, Average> by_key;
   for (const Event& event : events()) {
-    Average& average = by_key[key_of(event, key)];
+    const std::string& own = key_of(event, key);
+    Average& average = by_key[own];
     ++average.calls;
     average.self_us += event.self_us;
+    if (is_within(events(), event, [&](const Event& outer) { return key_of(outer, key) == own; }))
+      continue;
     average.total_us += event.total_us;
     average.device_us += event.device_us;
   }
@@ -259,8 +273,10 @@ std::string Profile::table(Key key) const {
   const double whole = elapsed_us();
   double covered = 0;
   double on_device = 0;
-  for (const Event& event : events())
-    on_device += event.device_us;
+  for (const Event& event : events()) {
+    if (!is_within(events(), event, [](const Event& outer) { return !outer.is_scope; }))
+      on_device += event.device_us;
+  }
   if (on_device > 0) out << "     device ms";
   out << '\n';
   for (const Average& average : key_averages(key)) {
@@ -321,10 +337,13 @@ Scope::Scope(std::string_view name, Site site) {
   Recording* const recording = Recording::recording_here();
   if (recording == nullptr) return;
   recording_ = recording->number();
-  index_ = recording->begin({.name = std::string(name),
-                             .is_scope = true,
-                             .phase = thread_state().phase,
-                             .site = text_of(user_site(site))});
+  const ThreadState& state = thread_state();
+  index_ = recording->begin(
+      {.name = std::string(name),
+       .is_scope = true,
+       .phase = state.phase,
+       .site = text_of(user_site(site)),
+       .module = state.module_path != nullptr ? *state.module_path : std::string()});
 }
 
 Scope::~Scope() {

@@ -17,6 +17,7 @@
 #include "eager/runtime.h"
 #include "graph/trace/tracer.h"
 #include "nn/layers/linear.h"
+#include "nn/module.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
@@ -169,6 +170,71 @@ TEST(Profiler, ShowsRedistributionsInsideTheOpThatNeedsThem) {
       EXPECT_EQ(events[i].parent, 0);
     }
   });
+}
+
+TEST(Profiler, AKeyHasNoMoreTimeThanItsOutermostEvents) {
+  run_ranks(2, [] {
+    const Placement pair("cpu", {0, 1});
+    const Tensor x = ones({4, 4}, {.placement = pair, .sbp = sbp::split(0)});
+    const Tensor y = ones({4, 4}, {.placement = pair, .sbp = sbp::split(1)});
+    Profile profile;
+    {
+      const profiler::Scope scope("sum");
+      x + y;
+    }
+    profile.stop();
+
+    ASSERT_GE(profile.events().size(), 3U);
+    const profiler::Event &scope = profile.events()[0], &add = profile.events()[1];
+    ASSERT_EQ(profile.events()[2].site, add.site) << "a redistribution has the line of its op";
+    for (const auto& average : profile.key_averages(Key::kSite)) {
+      if (average.key == add.site) {
+        EXPECT_EQ(average.total_us, add.total_us);
+      }
+    }
+    const auto by_module = profile.key_averages(Key::kModule);
+    ASSERT_EQ(by_module.size(), 1U);
+    EXPECT_EQ(by_module[0].total_us, scope.total_us);
+    EXPECT_NEAR(by_module[0].self_us, scope.total_us, 1e-6);
+  });
+}
+
+TEST(Profiler, AScopeIsInTheModuleThatOpensIt) {
+  struct Half : nn::Module<Half> {
+    Tensor forward(const Tensor& x) {
+      const profiler::Scope scope("half");
+      return x / 2;
+    }
+  };
+
+  struct Outer : nn::Module<Outer> {
+    Half half{register_module("half", Half())};
+
+    Tensor forward(const Tensor& x) { return half(x); }
+  };
+
+  Profile profile;
+  Outer()(ones({2}));
+  profile.stop();
+
+  const auto& events = profile.events();
+  ASSERT_EQ(names_of(profile), (std::vector<std::string>{"full", "half", "div_scalar"}));
+  EXPECT_EQ(events[1].module, "half");
+  EXPECT_EQ(events[2].module, "half");
+}
+
+TEST(Profiler, AnOpenScopeTakesNoTimeFromOthers) {
+  Profile profile;
+  const profiler::Scope scope("step");
+  const Tensor x = ones({64, 64});
+  matmul(x, x);
+
+  double own = 0;
+  for (const auto& average : profile.key_averages()) {
+    EXPECT_GE(average.self_us, 0) << average.key;
+    own += average.self_us;
+  }
+  EXPECT_LE(own, profile.elapsed_us());
 }
 
 TEST(Profiler, FailedOpsEndToo) {

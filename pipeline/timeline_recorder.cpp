@@ -149,7 +149,8 @@ class Reading {
   }
 
   void add_kernel(const RanStep& ran, const StepTime& time) {
-    if (!with_kernels_) return;
+    const bool was_skipped = time.begin_ns == time.end_ns;
+    if (!with_kernels_ || was_skipped) return;
     events_.push_back(event(Kind::kKernel, time.begin_ns, time.end_ns));
     events_.back().name = ran.step->name();
   }

@@ -198,16 +198,20 @@ void Executor::record_steps(bool on) {
 
 void Executor::run_timed(size_t index) {
   LoadedStep& step = steps_[index];
-  std::optional<timeline::TimelineSpan> span;
-  if (timeline_ != nullptr) timeline_->begin_step(index, span);
-  if (!records_steps_) return run_step(step);
   const auto now_ns = [] {
     return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
   };
-  StepTime& time = step_times_[num_timed_++];
-  time.begin_ns = now_ns();
-  run_step(step);
-  time.end_ns = now_ns();
+  const bool runs = !is_skipped(step);
+  std::optional<timeline::TimelineSpan> span;
+  if (runs && timeline_ != nullptr) timeline_->begin_step(index, span);
+  const int64_t begin_ns = records_steps_ ? now_ns() : 0;
+  if (runs) run_step(step);
+  if (records_steps_) step_times_[num_timed_++] = {begin_ns, runs ? now_ns() : begin_ns};
+}
+
+bool Executor::is_skipped(const LoadedStep& step) {
+  if (step.guard != kNoBuffer && !guard_allows(step)) return true;
+  return !takes_turn(step.turn, *run_);
 }
 
 bool Executor::guard_allows(const LoadedStep& step) {

@@ -27,7 +27,8 @@ struct RunTimes {
   double waiting = 0;
 };
 
-// When a step ran, in nanoseconds of the steady clock.
+// When a step ran, in nanoseconds of the steady clock. The two are equal only for a step that was
+// skipped: for its guard or its turn.
 struct StepTime {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
@@ -173,6 +174,8 @@ class Executor {
   void start(LoadedStep& step);
   // Returns whether the guard of a step allows it to run.
   bool guard_allows(const LoadedStep& step);
+  // Returns whether a step is left out in this run of its block.
+  bool is_skipped(const LoadedStep& step);
   void run(const LoadedStep& step, const LoadedKernel& kernel);
   void run_with_numbers(const LoadedStep& step, const LoadedKernel& kernel,
                         const RandomStream& random);

@@ -1,4 +1,5 @@
 // Timelines that graphs write of their runs.
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -126,6 +127,40 @@ TEST(GraphTimeline, KernelsAreThereWhereAsked) {
   EXPECT_EQ(file.events[0].name, "step");
   EXPECT_EQ(file.events[1].kind, Kind::kKernel);
   EXPECT_EQ(file.events[1].name, "linear");
+  std::filesystem::remove(path);
+}
+
+// A sum over micro-batches begins with a copy in the first and goes on with additions in the
+// others, and a scaler that has found an infinity leaves the update out.
+TEST(GraphTimeline, KernelsThatWereLeftOutAreNotThere) {
+  const std::string path = testing::TempDir() + "left_out.json";
+  models::Mlp model({4, 3});
+  optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+  Train graph(model, optimizer, pipeline::gpipe());
+  graph.config().enable_amp(bfloat16, {.init_scale = 1});
+  graph.config().set_timeline(path, {.skip = 0, .runs = 1, .kernels = true});
+  Tensor x = randn({8, 4});
+  x.index({0, 0}).fill_(INFINITY);
+  const Tensor y = randint(0, 3, {8}, {.dtype = int64});
+  graph(x, y);
+  std::map<std::string, int64_t> left_out, want, found;
+  const graph::Program& program = graph.compile(x, y).plan().program();
+  const graph::ProgramRuns runs(program);
+  for (const graph::BlockRun& run : runs.runs()) {
+    const graph::Block& block = runs.block_of(run);
+    for (size_t i = block.first_step; i < block.end_step; ++i) {
+      const graph::Step& step = program.steps[i];
+      const bool runs_now = takes_turn(step.turn, run) && step.guard == graph::kNoBuffer;
+      ++(runs_now ? want : left_out)[std::string(step.name())];
+    }
+  }
+  EXPECT_GT(left_out["copy_"], 0);
+  EXPECT_GT(left_out["add"], 0);
+  EXPECT_GT(left_out["sgd_update"], 0) << testing::PrintToString(left_out);
+  for (const TimelineEvent& event : read(path).events) {
+    if (event.kind == Kind::kKernel) ++found[event.name];
+  }
+  EXPECT_EQ(found, want);
   std::filesystem::remove(path);
 }
 

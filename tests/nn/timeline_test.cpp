@@ -177,6 +177,15 @@ TEST_F(RecordedRun, CompiledStepsShowPartsKernelsAndMessages) {
   EXPECT_TRUE(std::any_of(kernels.begin(), kernels.end(), [&](const Json& kernel) {
     return encloses(forward, kernel) && kernel["args"].contains("site");
   }));
+  // The gradients of the first micro-batch begin the sums, to which those of the second are added.
+  const auto adds_in = [&](const char* part) {
+    const auto adds = find("kernel", "add", 0);
+    return std::count_if(adds.begin(), adds.end(), [&](const Json& add) {
+      return encloses(find("part", part, 0).at(0), add);
+    });
+  };
+  EXPECT_EQ(adds_in("0B0"), 0);
+  EXPECT_EQ(adds_in("0B1"), 2);
   // There is a wait only if the message was not there yet.
   const auto receives = find("message", "receive from 0", 1);
   ASSERT_EQ(receives.size(), 4U) << "two micro-batches in two runs";

@@ -186,5 +186,42 @@ TEST(FlowSim, ComparisonShowsWhereTheyDiffer) {
   std::filesystem::remove(b);
 }
 
+// Rank 1 is slower than rank 0 in the second file only.
+TEST(FlowSim, RanksOfAStageAreComparedWithThemselves) {
+  const std::string a = path_of("a.json"), b = path_of("b.json");
+  TimelineFile file = pipeline::simulated_timeline(pipeline::parse_schedule("0F0 0B0\n"), "table",
+                                                   {{2, 2, 0}}, {}, {{0, 1}});
+  const auto set = [&](int64_t rank, double duration) {
+    for (pipeline::TimelineEvent& event : file.events) {
+      if (event.rank == rank && event.action.kind == ActionKind::kBackward)
+        event.duration_us = duration;
+    }
+  };
+  set(0, 6);
+  pipeline::write_timeline(a, file);
+  set(0, 2);
+  set(1, 6);
+  pipeline::write_timeline(b, file);
+  const std::string text = compare(a, b);
+  EXPECT_TRUE(has(text, "0    0           0.0000 /  0.5000")) << text;
+  EXPECT_TRUE(has(text, "1    0           0.5000 /  0.0000")) << text;
+  std::filesystem::remove(a);
+  std::filesystem::remove(b);
+}
+
+TEST(FlowSim, ARankWhoseStagesNoOtherRankHasStandsAlone) {
+  const std::string a = path_of("a.json"), b = path_of("b.json");
+  TimelineFile file = measured();
+  pipeline::write_timeline(a, pipeline::simulated_timeline(file.schedule, "table", file.costs));
+  file.ranks = {{0}, {0}};
+  for (pipeline::TimelineEvent& event : file.events)
+    event.rank = 0;
+  pipeline::write_timeline(b, file);
+  const std::string text = compare(a, b);
+  EXPECT_TRUE(has(text, "0    0,1              - /  0.3750")) << text;
+  std::filesystem::remove(a);
+  std::filesystem::remove(b);
+}
+
 }  // namespace
 }  // namespace flow::sim

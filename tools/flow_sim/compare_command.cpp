@@ -60,6 +60,35 @@ class Table {
   std::ostringstream out_;
 };
 
+// The shares of the rank that has these stages; of several, those of `rank` if it is one of them,
+// else the first one's, because a simulation may have one rank for a stage of several. Null if no
+// rank has them.
+const RankShares* shares_with(const TimelineFile& file, const TimelineSums& sums,
+                              const std::string& stages, int64_t rank) {
+  const RankShares* found = nullptr;
+  for (const auto& [other, shares] : sums.ranks) {
+    if (stages_on(file, other) != stages) continue;
+    if (found == nullptr || other == rank) found = &shares;
+  }
+  return found;
+}
+
+void add_shares(Table& table, const RankShares* left, const RankShares& right) {
+  const auto add = [&](int width, const auto& share) {
+    if (left != nullptr) {
+      table.pair(share(*left), share(right), width, 4);
+    } else {
+      table.word(std::string(static_cast<size_t>(width) - 1, ' ')).word("- /");
+      table.number(share(right), width - 2, 4);
+    }
+  };
+  add(10, [](const RankShares& it) { return 1 - it.busy; });
+  add(12, [](const RankShares& it) { return it.start; });
+  add(12, [](const RankShares& it) { return it.between; });
+  add(12, [](const RankShares& it) { return it.end; });
+  table.word("\n");
+}
+
 void add_actions(Table& table, const TimelineSums& a, const TimelineSums& b, bool has_weights) {
   table.word("\naction   mean us a micro-batch\n");
   for (size_t stage = 0; stage < a.stages.size(); ++stage) {
@@ -104,17 +133,9 @@ std::string compare(const std::string& predicted, const std::string& measured, i
   table.word(
       "\nrank stages        bubble            at start        between actions        at end\n");
   for (const auto& [rank, right] : b.ranks) {
-    // If a stage has several ranks, a simulation may have only one; then this is its first rank.
     const std::string stages = stages_on(second, rank);
-    RankShares left;
-    for (const auto& [other, shares] : a.ranks) {
-      if (stages_on(first, other) != stages) continue;
-      left = shares;
-      break;
-    }
     table.text(str(rank), 5).text(stages, 8);
-    table.pair(1 - left.busy, 1 - right.busy, 10, 4).pair(left.start, right.start, 12, 4);
-    table.pair(left.between, right.between, 12, 4).pair(left.end, right.end, 12, 4).word("\n");
+    add_shares(table, shares_with(first, a, stages, rank), right);
   }
   add_actions(table, a, b, first.schedule.has_weights());
 

@@ -1,7 +1,9 @@
 // The pages, graphs and differences that flow-plan makes of plans.
 #include <algorithm>
+#include <map>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -19,6 +21,7 @@
 #include "tools/flow_plan/forecast.h"
 #include "tools/flow_plan/memory_use.h"
 #include "tools/flow_plan/page.h"
+#include "tools/flow_plan/page_parts.h"
 #include "tools/flow_plan/plan_diff.h"
 #include "tools/flow_plan/sequence_diff.h"
 #include "tools/flow_plan/transfers.h"
@@ -106,6 +109,33 @@ TEST(FlowPlanPage, ShowsTimeMemoryTransfersAndPassesWithoutScriptsOrLinks) {
   for (const char* part :
        {"<script", "javascript:", "http:", "https:", "src=", "href=", "url(", "@import"})
     EXPECT_FALSE(has(page, part)) << part;
+}
+
+// A sum over micro-batches begins with a copy in the first and goes on with additions in the
+// others.
+TEST(FlowPlanPage, KernelsAreCountedInTheRunsThatHaveThem) {
+  const SavedPlan plan = pipelined_plan(8, 4);
+  const graph::Program& program = *plan.step.programs[0];
+  const graph::ProgramRuns runs(program);
+  std::map<std::string_view, int64_t> times;
+  for (const graph::BlockRun& run : runs.runs()) {
+    const graph::Block& block = runs.block_of(run);
+    for (size_t i = block.first_step; i < block.end_step; ++i) {
+      const graph::Step& step = program.steps[i];
+      if (step.line == 0 && step.op_call() != nullptr && takes_turn(step.turn, run))
+        ++times[step.name()];
+    }
+  }
+  ASSERT_EQ(times["add"], 3 * 2) << "weight and bias";
+
+  const std::string html = tools::lines_html(program);
+
+  for (const auto& [op, number] : times) {
+    EXPECT_TRUE(
+        has(html, str("<td>", op, "</td><td></td><td></td><td class=\"n\">", number, "</td>")))
+        << op << ' ' << number << '\n'
+        << html;
+  }
 }
 
 TEST(FlowPlanPage, TextsOfAPlanAreNoMarkup) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "graph/program/buffer_uses.h"
 #include "tools/flow_plan/memory_use.h"
 #include "tools/flow_plan/step_names.h"
 #include "tools/flow_plan/transfers.h"
@@ -112,6 +111,27 @@ std::string memory_drawing(const Scale& scale, const MemoryUse& use) {
   return html;
 }
 
+// How often a block runs.
+struct RunCounts {
+  int64_t first = 0;
+  int64_t later = 0;
+
+  int64_t of(graph::StepTurn turn) const {
+    if (turn == graph::StepTurn::kEvery) return first + later;
+    return turn == graph::StepTurn::kFirst ? first : later;
+  }
+};
+
+// By block.
+std::vector<RunCounts> count_runs(const graph::ProgramRuns& runs) {
+  std::vector<RunCounts> counts(runs.blocks().size());
+  for (const graph::BlockRun& run : runs.runs()) {
+    RunCounts& count = counts[static_cast<size_t>(run.block)];
+    ++(run.is_first ? count.first : count.later);
+  }
+  return counts;
+}
+
 }  // namespace
 
 std::string memory_html(const Program& program, const RankForecast* forecast) {
@@ -165,14 +185,14 @@ std::string lines_html(const Program& program) {
   };
 
   const graph::ProgramRuns runs(program);
-  const graph::BlockTimes times(program);
+  const std::vector<RunCounts> counts = count_runs(runs);
   std::map<Origin, Sum> by_origin;
   double whole = 0;
   for (size_t b = 0; b < runs.blocks().size(); ++b) {
-    const auto count = static_cast<int64_t>(times.num_runs(static_cast<graph::BlockIndex>(b)));
     for (size_t i = runs.blocks()[b].first_step; i < runs.blocks()[b].end_step; ++i) {
       const graph::Step& step = program.steps[i];
-      if (step.op_call() == nullptr || step.route() != nullptr) continue;
+      const int64_t count = counts[b].of(step.turn);
+      if (step.op_call() == nullptr || step.route() != nullptr || count == 0) continue;
       Sum& sum = by_origin[origin_of(step)];
       const double us = predicted_us(program, step) * static_cast<double>(count);
       sum.us += us;

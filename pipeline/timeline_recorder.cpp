@@ -90,7 +90,7 @@ class Reading {
       for (size_t i = begin; i < end; ++i) {
         if (receive_of(*steps_[i].step) != nullptr) first = i + 1;
       }
-      while (last > first && steps_[last - 1].step->as<WaitStep>() != nullptr)
+      while (last > first && waits_for_message(*steps_[last - 1].step))
         --last;
     }
     if (begin == end) {
@@ -108,8 +108,9 @@ class Reading {
     if (!action) part.name = name;
     for (size_t i = first; i < last; ++i) {
       const double took = us(times_[i].end_ns - times_[i].begin_ns);
-      if (steps_[i].step->as<WaitStep>() != nullptr) part.waiting_us += took;
-      if (steps_[i].step->route() != nullptr) part.collective_us += took;
+      const Step& step = *steps_[i].step;
+      if (waits_for_message(step)) part.waiting_us += took;
+      if (step.route() != nullptr || waits_for_collective(step)) part.collective_us += took;
     }
     if (!action) part.waiting_us = part.collective_us = 0;
     events_.push_back(std::move(part));
@@ -134,6 +135,16 @@ class Reading {
     if (send == nullptr) return add_kernel(ran, time);
     add_message(Kind::kWait, ran, time, *send, ran.step->inputs[0]);
     events_.back().is_send = true;
+  }
+
+  // Of a collective in the background.
+  bool waits_for_collective(const Step& step) const {
+    const auto* wait = step.as<WaitStep>();
+    return wait != nullptr && program_.steps[wait->started].route() != nullptr;
+  }
+
+  bool waits_for_message(const Step& step) const {
+    return step.as<WaitStep>() != nullptr && !waits_for_collective(step);
   }
 
   // The receive that a step starts or waits for; null if it does neither.

@@ -164,6 +164,45 @@ TEST(GraphTimeline, KernelsThatWereLeftOutAreNotThere) {
   std::filesystem::remove(path);
 }
 
+// A W has no messages within it. ZeRO reduces its gradients there.
+TEST(GraphTimeline, WaitsForCollectivesInTheBackgroundAreTimeInCollectives) {
+  const std::string path = testing::TempDir() + "background.json";
+  run_ranks(4, [&] {
+    const Placement on_first("cpu", {0, 1}), on_last("cpu", {2, 3});
+    models::Mlp model({6, 8, 3});
+    nn::NamedModules stages = model.children();
+    stages[0].second.to_global(on_first, sbp::broadcast);
+    stages[1].second.to_global(on_last, sbp::broadcast);
+    nn::graph_module(stages[0].second).set_stage(0, on_first);
+    nn::graph_module(stages[1].second).set_stage(1, on_last);
+    optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+    Train graph(model, optimizer, pipeline::zb_h1());
+    graph.config().enable_zero({.stage = 2});
+    graph.config().set_overlap({.least_kb = 0, .least_hidden_us = 0, .most_memory_share = 1});
+    graph.config().set_timeline(path, {.skip = 0, .runs = 1, .kernels = true});
+    graph(randn({8, 6}, {.placement = on_first, .sbp = sbp::split(0)}),
+          randint(0, 3, {8}, {.dtype = int64, .placement = on_last, .sbp = sbp::split(0)}));
+  });
+  int64_t waits = 0;
+  const TimelineFile file = read(path);
+  for (const TimelineEvent& action : file.events) {
+    if (action.kind != Kind::kAction || action.action.kind != pipeline::ActionKind::kWeight)
+      continue;
+    EXPECT_EQ(action.waiting_us, 0) << to_string(action.action);
+    double waited = 0;
+    for (const TimelineEvent& kernel : file.events) {
+      const bool is_within = kernel.rank == action.rank && kernel.start_us >= action.start_us &&
+                             kernel.start_us <= action.start_us + action.duration_us;
+      if (kernel.kind != Kind::kKernel || kernel.name != "wait" || !is_within) continue;
+      waited += kernel.duration_us;
+      ++waits;
+    }
+    EXPECT_LE(waited, action.collective_us) << to_string(action.action);
+  }
+  EXPECT_GT(waits, 0);
+  std::filesystem::remove(path);
+}
+
 TEST(GraphTimeline, PredictionsAreOfTheSameFormat) {
   run_ranks(2, [] { train(pipeline::one_f_one_b(), 0, [](Train&) {}); });
   const std::string path = testing::TempDir() + "predicted.json";

@@ -13,7 +13,6 @@ namespace flow::boxing {
 size_t TransferLog::KeyHash::operator()(const Key& key) const {
   using internal::hash_field;
   Hasher hasher;
-  hasher.add(key.file);
   hasher.add(uint64_t{key.line});
   hash_field(hasher, key.shape);
   hash_field(hasher, key.dtype);
@@ -39,7 +38,7 @@ std::vector<BoxingEntry> TransferLog::entries() const {
   std::vector<BoxingEntry> result;
   const std::lock_guard lock(mutex_);
   for (const auto& [key, runs] : runs_) {
-    BoxingEntry entry = describe(Site::here(key.file, key.line), runs.route);
+    BoxingEntry entry = describe(Site::here(key.file.data(), key.line), runs.route);
     entry.runs = runs.count;
     entry.least_us = runs.least_us;
     entry.total_us = runs.total_us;

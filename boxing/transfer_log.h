@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -21,7 +22,7 @@ class TransferLog {
  private:
   // What moves, and where in the program.
   struct Key {
-    const char* file;
+    std::string_view file;  // lives for ever and ends with a zero, as a Site's
     uint32_t line;
     Shape shape;
     DType dtype;

@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "boxing/planner.h"
 #include "boxing/ranks/run_ranks.h"
 #include "boxing/report.h"
+#include "boxing/transfer_log.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "eager/runtime.h"
@@ -60,6 +62,23 @@ TEST(BoxingReport, AddsUpTheRunsOfACallSite) {
     reset_boxing_report();
     EXPECT_TRUE(boxing_report().entries.empty());
   });
+}
+
+// Compiled steps have names of files of their own.
+TEST(BoxingReport, AddsUpALineWhateverHoldsTheNameOfItsFile) {
+  const std::string name = "train.cpp", same = name;
+  const boxing::Route route = boxing::find_route({4, 6}, float32, {kPair, kS0}, {kPair, kB});
+  boxing::TransferLog log;
+
+  log.add(Site::here(name.c_str(), 7), route, 2);
+  log.add(Site::here(same.c_str(), 7), route, 4);
+  log.add(Site::here(name.c_str(), 8), route, 1);
+
+  const auto entries = log.entries();
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[0].runs, 2);
+  EXPECT_EQ(entries[0].least_us, 2);
+  EXPECT_EQ(entries[0].total_us, 6);
 }
 
 TEST(Explain, NamesPartsOpAndWhatWasMovedThere) {

@@ -112,6 +112,24 @@ TEST_P(DistributedDataParallelOn, GradientsAreMeansAndUnusedParametersCountAsZer
 }
 
 // Of several pieces of shared memory.
+TEST_P(DistributedDataParallelOn, TheBoxingReportHasEachBucketUnderTheLineOfBackward) {
+  run_on_ranks(2, [] {
+    DistributedDataParallel ddp(models::Mlp({64, 64, 64}), {.bucket_mb = 0.01});
+    const Tensor loss = ddp(ones({2, 64})).sum();
+    reset_boxing_report();
+    loss.backward();
+    const uint32_t line = __LINE__ - 1;
+    int64_t elements = 0;
+    for (const BoxingEntry& entry : boxing_report().entries) {
+      EXPECT_EQ(entry.site.line(), line);
+      EXPECT_EQ(entry.route, "all_reduce_mean");
+      EXPECT_EQ(entry.to_placement, Placement("cpu", {0, 1}));
+      elements += entry.runs * entry.shape.numel();  // two buckets may be alike
+    }
+    EXPECT_EQ(elements, 2 * (64 * 64 + 64) + 4) << "and a share of users for each parameter";
+  });
+}
+
 TEST_P(DistributedDataParallelOn, LargeGradientsAreMeansToo) {
   run_on_ranks(3, [] {
     DistributedDataParallel ddp{nn::Linear(400, 501)};

@@ -1,8 +1,11 @@
 #include "pipeline/order.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "boxing/redistribute_op.h"
 #include "core/error.h"
@@ -372,6 +375,12 @@ int64_t num_stages_of(const Graph& graph) {
   return num_stages;
 }
 
+// Local tensors are on the rank that runs the step.
+bool share_a_rank(const std::set<int64_t>& a, const std::set<int64_t>& b) {
+  if (a.empty() || b.empty()) return a.empty() && b.empty();
+  return std::any_of(a.begin(), a.end(), [&](int64_t rank) { return b.contains(rank); });
+}
+
 }  // namespace
 
 StagePlan plan_stages(const Graph& graph, const MicroBatchCut& cut, bool has_weights) {
@@ -381,6 +390,26 @@ StagePlan plan_stages(const Graph& graph, const MicroBatchCut& cut, bool has_wei
 graph::Order make_order(const Graph& graph, MicroBatchCut cut, const Schedule& schedule) {
   validate(schedule);
   return OrderMaker(graph, std::move(cut), schedule).make();
+}
+
+Schedule schedule_on_ranks(const Schedule& schedule, const StagePlan& stages) {
+  const std::vector<int64_t> given = workers_of(schedule);
+  std::vector<int64_t> workers = given;  // by stage
+  for (size_t a = 0; a < workers.size(); ++a) {
+    for (size_t b = 0; b < a; ++b) {
+      if (!share_a_rank(stages.ranks[a], stages.ranks[b])) continue;
+      const int64_t from = std::max(workers[a], workers[b]), to = std::min(workers[a], workers[b]);
+      std::replace(workers.begin(), workers.end(), from, to);
+    }
+  }
+  if (workers == given) return schedule;
+  std::map<int64_t, std::vector<Action>> by_worker;
+  for (const TimedAction& timed : simulate(schedule).actions)
+    by_worker[workers[static_cast<size_t>(timed.action.stage)]].push_back(timed.action);
+  Schedule joined{schedule.num_stages, schedule.num_micro_batches, {}};
+  for (auto& [worker, actions] : by_worker)
+    joined.actions.push_back(std::move(actions));
+  return joined;
 }
 
 bool MicroBatching::is_needed(const Graph& graph) const {

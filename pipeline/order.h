@@ -53,6 +53,10 @@ StagePlan plan_stages(const graph::Graph& graph, const MicroBatchCut& cut, bool 
 // unless the schedule has the stages and micro-batches of graph and cut.
 graph::Order make_order(const graph::Graph& graph, MicroBatchCut cut, const Schedule& schedule);
 
+// The schedule as its ranks carry it out: stages that share a rank belong to one worker, which does
+// their actions in the order of make_order().
+Schedule schedule_on_ranks(const Schedule& schedule, const StagePlan& stages);
+
 // What a step's micro-batching depends on besides its graph.
 struct MicroBatching {
   int64_t micro_batches = 1;

@@ -42,8 +42,10 @@ std::vector<StageCost> stage_costs(const Graph& graph, const MicroBatchCut& cut)
   return costs;
 }
 
-std::string describe(const Graph& graph, const MicroBatchCut& cut, const Schedule& schedule,
+std::string describe(const Graph& graph, const MicroBatchCut& cut, const Schedule& rule,
                      const std::string& name) {
+  const StagePlan stages = plan_stages(graph, cut, rule.has_weights());
+  const Schedule schedule = schedule_on_ranks(rule, stages);
   const Timeline timeline = simulate(schedule, stage_costs(graph, cut));
   std::string text = str("micro-batches: ", cut.num_micro_batches, " of ", cut.batch.num_samples,
                          " samples, ", schedule.num_stages, " stages, schedule ", name, " on ",
@@ -61,7 +63,6 @@ std::string describe(const Graph& graph, const MicroBatchCut& cut, const Schedul
                 " takes the statistics of each micro-batch, not of the batch, and updates running "
                 "ones once for each\n");
   }
-  const StagePlan stages = plan_stages(graph, cut, schedule.has_weights());
   for (const Edge& edge : stages.edges) {
     const Node& node = graph.nodes[edge.node];
     const Value &from = graph.value(node.inputs[0]), &to = graph.value(node.outputs[0]);

@@ -327,7 +327,9 @@ void write_measured_timeline(const std::string& path, const TimelineFile& frame,
 TimelineFile timeline_frame(const graph::Graph& graph, const MicroBatchCut& cut,
                             const Schedule& schedule, const std::string& name) {
   const StagePlan stages = plan_stages(graph, cut, schedule.has_weights());
-  TimelineFile frame{.schedule_name = name, .schedule = schedule, .costs = stage_costs(graph, cut)};
+  TimelineFile frame{.schedule_name = name,
+                     .schedule = schedule_on_ranks(schedule, stages),
+                     .costs = stage_costs(graph, cut)};
   for (const std::set<int64_t>& ranks : stages.ranks) {
     frame.ranks.emplace_back(ranks.begin(), ranks.end());
     if (ranks.empty()) frame.ranks.back().push_back(env::rank());  // all tensors are local

@@ -212,6 +212,37 @@ TEST(GraphTimeline, PredictionsAreOfTheSameFormat) {
   std::filesystem::remove(path);
 }
 
+// The schedule's two workers are the same rank, which does one action at a time.
+TEST(GraphTimeline, ARankOfSeveralStagesIsPredictedToDoOneActionAtATime) {
+  const std::string path = testing::TempDir() + "one_rank.json";
+  models::Mlp model({6, 8, 3});
+  nn::graph_module(model.children()[0].second).set_stage(0);
+  nn::graph_module(model.children()[1].second).set_stage(1);
+  optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+  Train graph(model, optimizer, pipeline::one_f_one_b());
+  const nn::CompiledGraph& compiled =
+      graph.compile(randn({8, 6}), randint(0, 3, {8}, {.dtype = int64}));
+  EXPECT_NE(compiled.explain().find("2 stages, schedule 1f1b on 1 workers: predicted bubble 0 %"),
+            std::string::npos)
+      << compiled.explain();
+  compiled.write_predicted_timeline(path);
+  const TimelineFile file = read(path);
+  EXPECT_EQ(file.schedule.actions.size(), 1U);
+  ASSERT_EQ(file.events.size(), 16U);
+  double end = 0;
+  std::vector<std::string> predicted, program;
+  for (const TimelineEvent& event : file.events) {
+    EXPECT_GE(event.start_us, end - 1e-9) << to_string(event.action);
+    end = event.start_us + event.duration_us;
+    predicted.push_back(to_string(event.action));
+  }
+  for (const graph::ProgramPart& part : compiled.plan().program().parts) {
+    if (part.name != "before" && part.name != "after") program.push_back(part.name);
+  }
+  EXPECT_EQ(predicted, program);
+  std::filesystem::remove(path);
+}
+
 // Only one rank writes the file; the step counts on all.
 TEST(GraphTimeline, AFileThatCannotBeWrittenLosesNoStep) {
   run_ranks(2, [] {

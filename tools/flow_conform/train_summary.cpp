@@ -11,6 +11,7 @@
 #include "graph/run/compiled_step.h"
 #include "nn/comm.h"
 #include "ops/creation/creation.h"
+#include "pipeline/order.h"
 #include "pipeline/report.h"
 #include "pipeline/simulate.h"
 #include "tools/flow_conform/attrs.h"
@@ -102,7 +103,10 @@ double predicted_bubble(const nn::CompiledGraph& compiled, const Pipelining& pip
       pipeline::plan_micro_batches(step, pipelining.micro_batches, step.inputs.size() - kArguments);
   const auto schedule =
       pipeline::make_schedule(pipelining.rule, num_stages, pipelining.micro_batches);
-  return pipeline::simulate(schedule, pipeline::stage_costs(step, cut)).bubble();
+  const auto stages = pipeline::plan_stages(step, cut, schedule.has_weights());
+  return pipeline::simulate(pipeline::schedule_on_ranks(schedule, stages),
+                            pipeline::stage_costs(step, cut))
+      .bubble();
 }
 
 std::string summary_of(const RunRecord& record) {

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <set>
 
 #include "core/error.h"
 #include "graph/passes/node_cost.h"
+#include "graph/program/order.h"
 #include "pipeline/batch_statistics.h"
 #include "pipeline/edges.h"
 #include "pipeline/order.h"
@@ -22,6 +25,18 @@ std::string name_of(const Slot& slot) {
   if (slot.stage < 0) return "the end";
   std::string text = to_string(Action{slot.stage, slot.kind, 0});
   text.pop_back();
+  return text;
+}
+
+// The bytes of an edge's messages in a micro-batch: "48", or "48 or 32" if micro-batches differ.
+std::string bytes_text(const Graph& graph, const MicroBatchCut& cut, const Edge& edge) {
+  const graph::BlockEdge block_edge{edge.node, graph::kAfterActions, graph::kAfterActions, {}};
+  std::set<int64_t, std::greater<>> sizes;
+  for (const int64_t m : cut.sizes())
+    sizes.insert(graph::bytes_of(graph::sent_value(graph, cut, block_edge, m)));
+  std::string text;
+  for (const int64_t bytes : sizes)
+    text += str(text.empty() ? "" : " or ", bytes);
   return text;
 }
 
@@ -69,7 +84,7 @@ std::string describe(const Graph& graph, const MicroBatchCut& cut, const Schedul
     text += str("  edge at ", node.file, ":", node.line, " from ", name_of(edge.from), " to ",
                 name_of(edge.to), ": ", from.shape, ' ', from.dtype, " from ", from.nd_sbp, " on ",
                 from.placement, " to ", to.nd_sbp, " on ", to.placement, ", ",
-                graph::bytes_of(from) / cut.num_micro_batches, " bytes a micro-batch\n");
+                bytes_text(graph, cut, edge), " bytes a micro-batch\n");
   }
   return text;
 }

@@ -89,6 +89,43 @@ TEST(GraphExplain, SaysThatNothingIsRedistributed) {
   EXPECT_EQ(graph.summary(), plan.summary());
 }
 
+const Placement k0("cpu", {0}), k1("cpu", {1});
+
+struct Stages : nn::Graph<Stages> {
+  nn::Linear first, last;
+
+  Stages(nn::Linear a, nn::Linear b, optim::Optimizer& optimizer) : first(a), last(b) {
+    nn::graph_module(first).set_stage(0, k0);
+    nn::graph_module(last).set_stage(1, k1);
+    add_optimizer(optimizer);
+    config().set_micro_batches(4);
+  }
+
+  Tensor build(const Tensor& x, const Tensor& y) {
+    Tensor loss = mse_loss(last(first(x)), y);
+    loss.backward();
+    return loss;
+  }
+};
+
+// A micro-batch has 3 or 2 of 10 samples.
+TEST(GraphExplain, EdgesHaveTheBytesOfTheirMessages) {
+  run_ranks(2, [] {
+    nn::Linear first(4, 4), last(4, 4);
+    first.to_global(k0, sbp::broadcast);
+    last.to_global(k1, sbp::broadcast);
+    optim::SGD optimizer(first.parameters(), {.lr = 0.1});
+    Stages graph(first, last, optimizer);
+    const nn::CompiledGraph& compiled =
+        graph.compile(randn({10, 4}, {.placement = k0, .sbp = sbp::broadcast}),
+                      randn({10, 4}, {.placement = k1, .sbp = sbp::broadcast}));
+    const std::string text = compiled.explain();
+    for (const char* part : {"(10, 4) float32 from B on cpu:(0) to B on cpu:(1), 48 or 32 bytes a",
+                             "(10, 4) float32 from B on cpu:(1) to B on cpu:(0), 48 or 32 bytes a"})
+      EXPECT_TRUE(has(text, part)) << part << '\n' << text;
+  });
+}
+
 TEST(GraphDump, WritesTheStepAfterEachPassThatChangedIt) {
   const Folder folder;
   models::Mlp model({6, 8, 4});

@@ -19,9 +19,13 @@ Tensor alias_of(const Tensor& tensor) {
   return Tensor(std::move(alias));
 }
 
-void throw_traced(const char* op, const Tensor& tensor, Site site) {
+Site line_that_made(const Tensor& tensor) {
   const auto* slot = dynamic_cast<const SitedTraceSlot*>(tensor.impl().trace.get());
-  const Site made_at = slot == nullptr ? Site::none() : slot->made_at;
+  return slot == nullptr ? Site::none() : slot->made_at;
+}
+
+void throw_traced(const char* op, const Tensor& tensor, Site site) {
+  const Site made_at = line_that_made(tensor);
   Site where = user_site(site);
   if (!where.is_known() || where.is_inside_library()) where = made_at;
   const std::string made =

@@ -18,6 +18,9 @@ struct SitedTraceSlot : TraceSlot {
 // trace runs, an alias of an outside tensor stands for whatever memory that tensor has at each run.
 Tensor alias_of(const Tensor& tensor);
 
+// Returns the user's line that made a traced tensor; it is not known for other tensors.
+Site line_that_made(const Tensor& tensor);
+
 // Throws InvalidArgument because a call needs the memory of a traced tensor, or during a trace that
 // of an outside tensor. The error has the given line, or the one that made the tensor if that is
 // not known.

@@ -7,6 +7,7 @@
 #include "autograd/autocast.h"
 #include "autograd/backward_rules.h"
 #include "boxing/layout.h"
+#include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/default_dtype.h"
 #include "core/env.h"
@@ -123,6 +124,7 @@ Tensor replicated_scalar(const Tensor& output) {
   }
   if (!output.is_global() || output.dim() != 0) return output;
   const NoGradGuard no_grad;
+  const SiteScope scope(line_that_made(output));
   return output.to_global({.placement = boxing::all_ranks(output.device()), .sbp = sbp::broadcast});
 }
 
@@ -340,6 +342,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
     check_gradients();
     std::vector<Tensor> results;  // the outputs that guard optimizer steps come first
     for (const OptimizerEntry& entry : optimizers_) {
+      const SiteScope scope(entry.site);
       const Tensor is_finite = is_scaled ? state.scaler->unscale(*entry.optimizer) : Tensor();
       state.guards.push_back(is_finite.defined() ? static_cast<int64_t>(results.size()) : -1);
       if (is_finite.defined()) results.push_back(replicated_scalar(is_finite));
@@ -349,6 +352,7 @@ std::unique_ptr<CompiledGraph> GraphBase::compile_for(const internal::TensorRead
     }
     state.num_guards = results.size();
     for (size_t i = 0; i < optimizers_.size(); ++i) {
+      const SiteScope scope(optimizers_[i].site);
       trace.set_guard(state.guards[i]);
       state.steps.emplace_back(*optimizers_[i].optimizer, trace);
     }

@@ -28,10 +28,14 @@ bool has(const std::string& text, const std::string& part) {
 struct Train : nn::Graph<Train> {
   models::Mlp model;
 
-  Train(models::Mlp m, optim::Optimizer& optimizer, int64_t micro_batches = 1) : model(m) {
+  Train(models::Mlp m, optim::Optimizer& optimizer, int64_t micro_batches = 1,
+        int64_t zero_stage = 0)
+      : model(m) {
     add_optimizer(optimizer);
-    config().set_micro_batches(micro_batches);
+    config().set_micro_batches(micro_batches).enable_zero({.stage = zero_stage});
   }
+
+  static constexpr uint32_t kLineOfAddOptimizer = __LINE__ - 4;
 
   Tensor build(const Tensor& x, const Tensor& y) {
     Tensor loss = cross_entropy(model(x), y);
@@ -75,6 +79,7 @@ TEST(GraphExplain, ListsPassesAndRedistributionsWithLinesAndCosts) {
           "graph_dump_test.cpp:", "P -> B on cpu:(0, 1)", "all_reduce, ", " bytes, predicted ",
           "the sums of 4 tensors", "instead of ", " in a run: "})
       EXPECT_TRUE(has(text, part)) << part << " is not in:\n" << text;
+    EXPECT_FALSE(has(text, "flow:")) << "a line of the library:\n" << text;
   });
 }
 
@@ -87,6 +92,28 @@ TEST(GraphExplain, SaysThatNothingIsRedistributed) {
   EXPECT_TRUE(has(plan.explain(), "rank 0 redistributes nothing"));
   EXPECT_TRUE(has(plan.explain(), "bubble")) << plan.explain();
   EXPECT_EQ(graph.summary(), plan.summary());
+}
+
+TEST(GraphExplain, TheUpdateHasTheLineOfAddOptimizer) {
+  run_ranks(2, [] {
+    models::Mlp model({6, 8, 4});
+    model.to_global(kPair, sbp::broadcast);
+    optim::SGD optimizer(model.parameters(), {.lr = 0.1, .momentum = 0.9});
+    Train graph(model, optimizer, 1, 1);
+    const nn::CompiledGraph& compiled = graph.compile(
+        randn({8, 6}, {.placement = kPair, .sbp = sbp::split(0)}),
+        randint(0, 4, {8}, {.dtype = int64, .placement = kPair, .sbp = sbp::split(0)}));
+    int64_t updates = 0;
+    for (const graph::Node& node : compiled.plan().graph().nodes) {
+      if (node.phase != Phase::kUpdate) continue;
+      EXPECT_EQ(node.line, Train::kLineOfAddOptimizer) << node.op->name << ' ' << node.file;
+      ++updates;
+    }
+    EXPECT_GE(updates, 4);
+    const std::string gather = str("graph_dump_test.cpp:", Train::kLineOfAddOptimizer,
+                                   ": float32 (8,), S(0) -> B on cpu:(0, 1)\n  all_gather, ");
+    EXPECT_TRUE(has(compiled.explain(), gather)) << compiled.explain();
+  });
 }
 
 const Placement k0("cpu", {0}), k1("cpu", {1});

@@ -33,6 +33,15 @@ size_t find_same(const std::vector<Tensor>& tensors, const Tensor& tensor) {
   return static_cast<size_t>(found - tensors.begin());
 }
 
+// True if a write to one of the tensors is also a write to the other one.
+bool shows(const TensorImpl& view, const TensorImpl& base) {
+  if (view.storage ? share_memory(view, base) : view.trace != nullptr && view.trace == base.trace) {
+    return true;
+  }
+  const ViewLink* link = find_view_link(view);
+  return link != nullptr && shows(link->base.impl(), base);
+}
+
 }  // namespace
 
 std::vector<Tensor> FunctionContext::saved() const {
@@ -132,11 +141,18 @@ void FunctionCall::finish(std::vector<Tensor>& outputs) {
       continue;
     }
     TensorImpl& output = outputs[i].impl();
-    output.is_untracked_view =
-        std::any_of(inputs_.begin(), inputs_.end(), [&](const Tensor& input) {
-          return input.defined() && output.storage && share_memory(input.impl(), output);
-        });
     set_history(output, node, static_cast<uint32_t>(i));
+    const auto shown = std::ranges::find_if(inputs_, [&](const Tensor& input) {
+      return input.defined() && shows(output, input.impl());
+    });
+    if (shown == inputs_.end()) continue;
+    output.is_untracked_view = true;
+    TensorAutograd& slot = make_autograd(output);
+    // Not an output of another function in between: a long chain of them would end recursively.
+    const TensorAutograd* inner = find_autograd(shown->impl());
+    slot.shown_input = inner != nullptr && inner->shown_input ? inner->shown_input
+                                                              : Ref<TensorImpl>(&shown->impl());
+    slot.shown_history = slot.shown_input->grad_fn.get();
   }
 }
 

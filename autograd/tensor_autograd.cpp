@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/view.h"
+#include "core/error.h"
 #include "core/view_link.h"
 
 namespace flow::autograd {
@@ -42,9 +43,29 @@ const Ref<LeafNode>& leaf_node(TensorImpl& leaf) {
   return slot.leaf_node;
 }
 
+namespace {
+
+// The history of an output of a custom function says nothing of later writes to the input whose
+// memory it shares.
+void check_shown_input(const TensorImpl& output) {
+  const TensorAutograd* slot = find_autograd(output);
+  if (slot == nullptr || !slot->shown_input || !output.grad_fn) return;
+  const Tensor input(slot->shown_input);
+  current_edge_of(input);
+  const GradNode* history = input.impl().grad_fn.get();
+  if (history == nullptr || history == slot->shown_history) return;
+  throw InvalidArgument(str("[", output.grad_fn->name(), "] the result shares memory with an ",
+                            "input, ", *input.impl().meta, ", that was written in place ",
+                            "afterwards, so it has no gradient; clone() the input in forward"));
+}
+
+}  // namespace
+
 Edge edge_of(const Tensor& tensor) {
   TensorImpl& impl = tensor.impl();
   if (impl.autograd != nullptr && impl.autograd->base != nullptr) refresh_view(impl);
+  if (impl.is_untracked_view) [[unlikely]]
+    check_shown_input(impl);
   if (impl.grad_fn) {
     return {Ref<Node>(static_cast<Node*>(impl.grad_fn.get())), impl.output_index, impl.meta};
   }

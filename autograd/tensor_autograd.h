@@ -96,6 +96,11 @@ struct TensorAutograd final : AutogradSlot {
   Ref<TensorImpl> base_owner;
   Ref<ViewStep> steps;
   const GradNode* base_history = nullptr;
+
+  // For an output of a custom function that shares memory with an input: the input, and its history
+  // when the function returned.
+  Ref<TensorImpl> shown_input;
+  const GradNode* shown_history = nullptr;
 };
 
 // Null if the tensor has no autograd data.

@@ -213,6 +213,20 @@ TEST(Function, MayReturnItsInput) {
   EXPECT_EQ(x.grad().to_vector<float>(), Floats({-1}));
 }
 
+TEST(Function, AResultThatSharesMemoryMustBeUsedBeforeTheInputIsWritten) {
+  const Tensor x = leaf(3), z = x * 1;
+  const Tensor y = Identity::apply(z), of_view = Identity::apply(z.slice(0, 0, 1));
+  const Tensor used_before = y * 2;
+
+  z.mul_(2);
+
+  EXPECT_THROW(y * 2, InvalidArgument);
+  EXPECT_THROW(y.backward(), InvalidArgument);
+  EXPECT_THROW(of_view * 2, InvalidArgument);
+  used_before.backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), Floats({-2}));
+}
+
 TEST(Function, SavedTensorsGoWithTheGraph) {
   const Tensor x = leaf(2);
   const Tensor y = Cube::apply(x);

@@ -182,6 +182,47 @@ TEST(GraphErrors, AGraphInAGraphIsRefusedEvenIfItIsCompiled) {
   }
 }
 
+struct Same : Function<Same> {
+  static Tensor forward(FunctionContext& /*ctx*/, const Tensor& x) { return x; }
+
+  static std::vector<Tensor> backward(FunctionContext& /*ctx*/, const std::vector<Tensor>& dy) {
+    return {dy[0] * 10};
+  }
+};
+
+struct FirstRow : Function<FirstRow> {
+  static Tensor forward(FunctionContext& /*ctx*/, const Tensor& x) { return x.slice(0, 0, 1); }
+
+  static std::vector<Tensor> backward(FunctionContext& /*ctx*/, const std::vector<Tensor>& dy) {
+    return {cat({dy[0], zeros_like(dy[0])}, 0)};
+  }
+};
+
+template <class Fn>
+struct WritesShared : nn::Graph<WritesShared<Fn>> {
+  bool writes_result;
+
+  explicit WritesShared(bool result) : writes_result(result) {}
+
+  Tensor build(const Tensor& x) {
+    const Tensor leaf = x.detach().requires_grad_(), input = leaf * 1, result = Fn::apply(input);
+    (writes_result ? result : input).mul_(2);
+    return grad({result.sum() + input.sum()}, {leaf})[0];
+  }
+};
+
+TEST(GraphErrors, WritesToMemoryThatACustomFunctionSharesAreRefusedAsInEagerMode) {
+  const Tensor x = ones({2, 2});
+  for (const bool writes_result : {true, false}) {
+    WritesShared<Same> same(writes_result);
+    EXPECT_THROW(same.build(x), InvalidArgument);
+    EXPECT_THROW(same(x), InvalidArgument);
+    WritesShared<FirstRow> row(writes_result);
+    EXPECT_THROW(row.build(x), InvalidArgument);
+    EXPECT_THROW(row(x), InvalidArgument);
+  }
+}
+
 TEST(GraphErrors, AProfileInBuildIsRefused) {
   struct Profiles : nn::Graph<Profiles> {
     Tensor build(const Tensor& x) {

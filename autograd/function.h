@@ -19,9 +19,6 @@
 // means zero), or one per argument, with undefined ones for arguments that are not tensors. Under
 // create_graph the ops of backward are recorded, so a backward made of differentiable ops has
 // higher derivatives.
-//
-// A result may share memory with an argument, as a view or the argument itself does. It must not be
-// written in place then, and neither must the argument before the result is used.
 #pragma once
 
 #include <concepts>

@@ -1,8 +1,11 @@
 #include "autograd/function_node.h"
 
+#include <algorithm>
+
 #include "autograd/layout.h"
 #include "core/calls/autocast_scope.h"
 #include "core/error.h"
+#include "ops/elementwise/cast.h"
 
 namespace flow::autograd {
 
@@ -25,15 +28,25 @@ void FunctionNode::apply(const Tensor* dy, Tensor* dx) {
   }
   const AutocastScope as_in_forward(autocast_);
   std::vector<Tensor> result = backward_(*context_, std::move(gradients));
-  check_number_of_gradients(result.size());
-  if (result.size() == edges().size()) {
-    std::move(result.begin(), result.end(), dx);
+  place_gradients(result, dx);
+  // Under autocast, backward computes in the narrow dtype.
+  for (size_t i = 0; i < edges().size(); ++i) {
+    if (!needs(i) || !dx[i].defined() || !is_floating(dx[i].dtype())) continue;
+    if (const DType wanted = edges()[i].meta->dtype; is_floating(wanted))
+      dx[i] = cast(dx[i], wanted);
+  }
+}
+
+void FunctionNode::place_gradients(std::vector<Tensor>& given, Tensor* dx) const {
+  check_number_of_gradients(given.size());
+  if (given.size() == edges().size()) {
+    std::ranges::move(given, dx);
     return;
   }
   for (size_t i = 0; i < is_tensor_.size(); ++i) {
     if (is_tensor_[i]) {
-      *dx++ = std::move(result[i]);
-    } else if (result[i].defined()) {
+      *dx++ = std::move(given[i]);
+    } else if (given[i].defined()) {
       throw InvalidArgument(str("[", name_, "] backward gave a gradient for argument ", i,
                                 ", which is not a tensor; return an undefined Tensor() for it"));
     }

@@ -39,6 +39,8 @@ class FunctionNode final : public Node {
 
  private:
   void check_number_of_gradients(size_t given) const;
+  // Moves what backward returned to the gradients of the edges.
+  void place_gradients(std::vector<Tensor>& given, Tensor* dx) const;
 
   std::string name_;
   const Autocaster* autocast_ = thread_state().autocast;  // autocast of the forward

@@ -227,6 +227,22 @@ TEST(Function, AResultThatSharesMemoryMustBeUsedBeforeTheInputIsWritten) {
   EXPECT_EQ(x.grad().to_vector<float>(), Floats({-2}));
 }
 
+struct InFloat64 : Function<InFloat64> {
+  static Tensor forward(FunctionContext& /*ctx*/, const Tensor& x) { return x.to(float64) * 3; }
+
+  static std::vector<Tensor> backward(FunctionContext& /*ctx*/, const std::vector<Tensor>& dy) {
+    return {dy[0] * 3};
+  }
+};
+
+TEST(Function, GradientsAreCastToTheDtypeOfTheArgument) {
+  const Tensor x = leaf(2);
+
+  InFloat64::apply(x).backward();
+
+  EXPECT_EQ(x.grad().to_vector<float>(), Floats({3}));
+}
+
 TEST(Function, SavedTensorsGoWithTheGraph) {
   const Tensor x = leaf(2);
   const Tensor y = Cube::apply(x);

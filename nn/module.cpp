@@ -211,6 +211,11 @@ Tensor ModuleBase::register_parameter(std::string_view name, const Tensor& value
   const SiteScope scope(site);
   check_new_name(name);
   if (!value.defined()) return value;
+  if (!value.is_leaf()) {
+    throw InvalidArgument(str("[module] parameter '", name, "', ", value.meta(),
+                              ", is the result of a recorded op, which no optimizer trains; give a "
+                              "leaf, for example x.detach(), or compute it in forward()"));
+  }
   value.requires_grad_();
   live_state().own(value);
   live_state().parameters.emplace_back(name, value);
@@ -231,11 +236,17 @@ Tensor ModuleBase::register_buffer(std::string_view name, const Tensor& value, b
 void ModuleBase::add_child(std::string_view name, const ModuleBase& module,
                            const std::type_info& type) {
   check_new_name(name);
+  const NamedModules descendants = module.named_modules();
+  for (const auto& [inner, descendant] : descendants) {
+    if (&descendant.live_state() != &live_state()) continue;
+    throw InvalidArgument(str("[module] '", name, "' is or contains the module that registers it; ",
+                              "register a module of its own, such as clone() makes"));
+  }
   live_state().children.emplace_back(name, module);
   live_state().child_types.push_back(&type);
   note_registration();
   // Modules are registered from the inside out, so paths grow at the front.
-  for (auto& [inner, descendant] : module.named_modules()) {
+  for (const auto& [inner, descendant] : descendants) {
     descendant.live_state().path =
         interned_path(join_path(*live_state().path, join_path(std::string(name), inner)));
   }

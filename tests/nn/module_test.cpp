@@ -82,6 +82,23 @@ TEST(Module, BadNamesAreRefused) {
   EXPECT_THROW(Dotted(), InvalidArgument);
 }
 
+TEST(Module, ComputedParametersAndCyclesAreRefused) {
+  struct Computed : Module<Computed> {
+    explicit Computed(const Tensor& weight) { register_parameter("weight", weight); }
+  };
+
+  struct Nested : Module<Nested> {
+    void add(const Nested& other) { register_module("inner", other); }
+  };
+
+  EXPECT_THROW(Computed(ones({2}, {.requires_grad = true}) * 2), InvalidArgument);
+  Nested outer, inner;
+  EXPECT_THROW(outer.add(outer), InvalidArgument);
+  outer.add(inner);
+  EXPECT_THROW(inner.add(outer), InvalidArgument);
+  EXPECT_EQ(outer.named_modules().size(), 2U);
+}
+
 TEST(Module, StateLoadsIntoAnotherModel) {
   Small a, b;
   b.load_state_dict(a.state_dict());

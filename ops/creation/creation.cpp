@@ -67,12 +67,15 @@ LayoutAttrs resolve_layout(const Shape& shape, DType dtype, const TensorOptions&
   return attrs;
 }
 
+void check_grad(DType dtype, const TensorOptions& options, const char* op) {
+  if (!options.requires_grad || is_floating(dtype)) return;
+  throw InvalidArgument(str("[", op, "] only floating tensors can require gradients; got ", dtype,
+                            "; give a floating dtype"));
+}
+
 Tensor with_grad(Tensor tensor, const TensorOptions& options, const char* op) {
+  check_grad(tensor.dtype(), options, op);
   if (!options.requires_grad) return tensor;
-  if (!is_floating(tensor.dtype())) {
-    throw InvalidArgument(str("[", op, "] only floating tensors can require gradients; got ",
-                              tensor.dtype(), "; give a floating dtype"));
-  }
   tensor.requires_grad_();
   return tensor;
 }
@@ -286,6 +289,7 @@ Tensor wrap_blob(void* data, DType dtype, const Shape& shape, const TensorOption
                           options.device, "; leave it out"),
                       site);
   }
+  ops::check_grad(dtype, options, "from_blob");
   const MetaPtr meta = local_meta(shape, dtype, DeviceType::kCpu);
   if (data == nullptr && meta->numel > 0) {
     throw InvalidArgument(

@@ -110,6 +110,10 @@ TEST(Creation, BlobsAreSharedAndReleasedOnce) {
     EXPECT_EQ(releases, 0);
   }
   EXPECT_EQ(releases, 1);
+  std::vector<int64_t> integers = {1, 2};
+  EXPECT_THROW(from_blob(integers.data(), {2}, {.requires_grad = true}, [&](void*) { ++releases; }),
+               InvalidArgument);
+  EXPECT_EQ(releases, 1);  // the caller still owns the memory
   EXPECT_THROW(from_blob(memory.data(), {4}, {.dtype = int32}), InvalidArgument);
   EXPECT_THROW(from_blob<float>(nullptr, {4}), InvalidArgument);
 }

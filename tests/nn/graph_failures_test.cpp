@@ -249,6 +249,33 @@ TEST(GraphFailures, OfTooLittleMemoryForStatisticsReachTheOthers) {
   EXPECT_NE(errors[1].find("memory limit"), std::string::npos) << errors[1];
 }
 
+// The sum is made on all ranks, also on one that has no memory for its part of the other result.
+TEST(GraphFailures, OfTooLittleMemoryForResultsReachTheOthers) {
+  struct Forward : nn::Graph<Forward> {
+    std::pair<Tensor, Tensor> build(const Tensor& x) {
+      const Tensor y = exp(x);
+      return {y, y.sum()};
+    }
+  };
+
+  std::vector<std::string> errors(2);
+  run_ranks(2, [&] {
+    Forward graph;
+    const Tensor x = ones({2, 1 << 16}, {.placement = k01, .sbp = sbp::split(0)});
+    graph(x);
+    Allocator& allocator = thread_state().context->allocator();
+    if (env::rank() == 1) allocator.set_limit(allocator.stats().bytes_in_use + (1 << 14));
+    try {
+      graph(x);
+    } catch (const Error& error) {
+      errors[static_cast<size_t>(env::rank())] = error.what();
+    }
+    allocator.set_limit(std::numeric_limits<int64_t>::max());
+  });
+  EXPECT_NE(errors[0].find("rank 1 failed"), std::string::npos) << errors[0];
+  EXPECT_NE(errors[1].find("memory limit"), std::string::npos) << errors[1];
+}
+
 // What a rank sees when the second call of a pipeline fails.
 struct Seen {
   std::string error;

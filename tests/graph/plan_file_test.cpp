@@ -26,6 +26,7 @@
 #include "graph/trace/tracer.h"
 #include "ops/creation/copy_op.h"
 #include "ops/creation/creation.h"
+#include "ops/kernel/cpu_features.h"
 #include "ops/linear/matmul.h"
 #include "ops/random/dropout.h"
 #include "ops/reduce/reduce.h"
@@ -169,6 +170,11 @@ TEST(PlanFile, TheLibrariesOfAllOpsAreKnownByTheirBuildIds) {
   dlclose(library);
 }
 
+// A plan has the layouts and the scratch memory of the kernels of one.
+TEST(PlanFile, TheInstructionSetIsPartOfTheKey) {
+  EXPECT_EQ(make().key.fact("instruction set"), ops::to_string(ops::active_isa()));
+}
+
 TEST(PlanFile, AnOriginIsTheSameAtEveryTraceAndDiffersWithTheStep) {
   const Made first = make(), second = make();
   EXPECT_EQ(first.key, second.key);
@@ -268,6 +274,9 @@ TEST(PlanFile, ChecksWhatEachKindOfStepNeeds) {
                   "not the strided one"));
   const OpCall clone{.op = &ops::kClone};
   EXPECT_EQ(refusal_of({{.body = KernelStep{clone}, .inputs = {0}, .outputs = {1}}}), "accepted");
+  Step guarded{.body = KernelStep{clone}, .inputs = {0}, .outputs = {1}};
+  guarded.guard = 0;
+  EXPECT_TRUE(has(refusal_of({guarded}), "step 0 has a guard that is not a bool scalar"));
   EXPECT_TRUE(has(refusal_of({{.body = CollectiveStep{clone}, .inputs = {0}, .outputs = {1}}}),
                   "step 0, clone, has a route"));
   const OpCall redistribute{.op = &boxing::kRedistribute};

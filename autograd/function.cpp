@@ -12,7 +12,6 @@
 #include "autograd/tensor_autograd.h"
 #include "core/calls/substitution.h"
 #include "core/error.h"
-#include "core/strided_twin.h"
 #include "core/view_link.h"
 
 namespace flow {
@@ -35,9 +34,7 @@ size_t find_same(const std::vector<Tensor>& tensors, const Tensor& tensor) {
 
 // True if a write to one of the tensors is also a write to the other one.
 bool shows(const TensorImpl& view, const TensorImpl& base) {
-  if (view.storage ? share_memory(view, base) : view.trace != nullptr && view.trace == base.trace) {
-    return true;
-  }
+  if (autograd::shares_memory(view, base)) return true;
   const ViewLink* link = find_view_link(view);
   return link != nullptr && shows(link->base.impl(), base);
 }

@@ -5,7 +5,6 @@
 
 #include "autograd/view.h"
 #include "core/error.h"
-#include "core/strided_twin.h"
 
 namespace flow::autograd {
 
@@ -63,10 +62,6 @@ class NodeGradContext final : public GradContext {
 
 size_t attrs_size(const OpDef& op) {
   return op.attrs != nullptr ? op.attrs->size : 0;
-}
-
-bool shares_memory(const TensorImpl& a, const TensorImpl& b) {
-  return a.storage ? share_memory(a, b) : a.trace != nullptr && a.trace == b.trace;
 }
 
 // True if the call has overwritten input i through any alias.

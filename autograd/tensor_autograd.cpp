@@ -4,6 +4,7 @@
 
 #include "autograd/view.h"
 #include "core/error.h"
+#include "core/strided_twin.h"
 #include "core/view_link.h"
 
 namespace flow::autograd {
@@ -35,6 +36,10 @@ TensorAutograd::~TensorAutograd() {
 TensorAutograd& make_autograd(TensorImpl& impl) {
   if (impl.autograd == nullptr) impl.autograd = std::make_unique<TensorAutograd>();
   return *find_autograd(impl);
+}
+
+bool shares_memory(const TensorImpl& a, const TensorImpl& b) {
+  return a.storage ? share_memory(a, b) : a.trace != nullptr && a.trace == b.trace;
 }
 
 const Ref<LeafNode>& leaf_node(TensorImpl& leaf) {

@@ -103,6 +103,9 @@ struct TensorAutograd final : AutogradSlot {
   const GradNode* shown_history = nullptr;
 };
 
+// True if two tensors share memory, or in a trace are the same value.
+bool shares_memory(const TensorImpl& a, const TensorImpl& b);
+
 // Null if the tensor has no autograd data.
 inline TensorAutograd* find_autograd(const TensorImpl& impl) {
   return static_cast<TensorAutograd*>(impl.autograd.get());

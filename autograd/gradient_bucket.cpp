@@ -8,6 +8,7 @@
 #include "autograd/bucket_size.h"
 #include "boxing/comm/copy_bytes.h"
 #include "boxing/comm/device_collectives.h"
+#include "boxing/transfer_log.h"
 #include "core/context.h"
 #include "core/tensor_impl.h"
 #include "ops/creation/creation.h"
@@ -20,7 +21,7 @@ using SourcePart = boxing::Communicator::SourcePart;
 
 void sum_parts(std::span<const SourcePart> parts, const Tensor& flat, boxing::ReduceOp op,
                boxing::Communicator& group, const boxing::Fingerprint& what,
-               const GradientBucket::Done& done) {
+               const boxing::Route& route, boxing::TransferLog& log) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   std::byte* const sums = flat.impl().data();
@@ -30,7 +31,12 @@ void sum_parts(std::span<const SourcePart> parts, const Tensor& flat, boxing::Re
     boxing::device_collectives_for(*thread_state().context, group)
         .all_reduce(sums, sums, flat.numel(), flat.dtype(), op, what);
   }
-  if (done) done(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
+  const std::chrono::duration<double, std::micro> took = Clock::now() - start;
+  if (!route.steps.empty()) log.add(what.site, route, took.count());
+}
+
+boxing::TransferLog& log_here() {
+  return thread_state().context->slot<boxing::TransferLog>();
 }
 
 }  // namespace
@@ -88,18 +94,18 @@ const Ref<Storage>& GradientBucket::storage() const {
 }
 
 void GradientBucket::start_sum(boxing::Communicator& group, const boxing::Fingerprint& what,
-                               Done done) {
+                               const boxing::Route& route) {
   work_ = boxing::BackgroundWork(*thread_state().context, flat_.device(),
-                                 [&group, flat = flat_, op = op_, what, done = std::move(done)] {
+                                 [&group, flat = flat_, op = op_, what, route, &log = log_here()] {
                                    const SourcePart all{flat.impl().data(), flat.numel()};
-                                   sum_parts({&all, 1}, flat, op, group, what, done);
+                                   sum_parts({&all, 1}, flat, op, group, what, route, log);
                                  });
 }
 
 void GradientBucket::sum(boxing::Communicator& group, const boxing::Fingerprint& what,
-                         const Done& done) {
+                         const boxing::Route& route) {
   add_own_part(num_elements_);
-  sum_parts(parts_, flat_, op_, group, what, done);
+  sum_parts(parts_, flat_, op_, group, what, route, log_here());
   parts_.clear();
   lent_.clear();
   num_in_parts_ = 0;

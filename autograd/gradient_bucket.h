@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "boxing/comm/background_work.h"
 #include "boxing/comm/communicator.h"
+#include "boxing/route.h"
 #include "core/tensor.h"
 
 namespace flow::autograd {
@@ -49,13 +49,13 @@ class GradientBucket {
   // Releases this object's reference to the memory; others may still hold parts of it.
   void close() { flat_ = {}; }
 
-  using Done = std::function<void(double took_us)>;
-
   // Starts the sum in the background and returns. All ranks of `group`, which must be a background
-  // group, must start their sums in the same order. `done` is called on the communication thread.
-  void start_sum(boxing::Communicator& group, const boxing::Fingerprint& what, Done done = {});
+  // group, must start their sums in the same order. boxing_report() lists it as `route`.
+  void start_sum(boxing::Communicator& group, const boxing::Fingerprint& what,
+                 const boxing::Route& route);
   // Sums on the calling thread and blocks until the sums are complete.
-  void sum(boxing::Communicator& group, const boxing::Fingerprint& what, const Done& done = {});
+  void sum(boxing::Communicator& group, const boxing::Fingerprint& what,
+           const boxing::Route& route);
 
   // Blocks until the sum that start_sum started is complete, or queued, so that work that is queued
   // from now on may read it; rethrows its exception. Does nothing if start_sum was not called.

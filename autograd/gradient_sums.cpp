@@ -7,7 +7,6 @@
 #include "boxing/comm/communicator.h"
 #include "boxing/planner.h"
 #include "boxing/redistribute.h"
-#include "boxing/transfer_log.h"
 #include "core/context.h"
 #include "core/tensor_impl.h"
 
@@ -110,13 +109,11 @@ void GradientSums::launch(Stream& stream, Where where) {
                                  .from = plan.from,
                                  .to = plan.to,
                                  .site = site_};
-  auto& log = context.slot<boxing::TransferLog>();
-  const auto done = [&log, plan, site = site_](double took_us) { log.add(site, plan, took_us); };
   if (where == Where::kHere) {
-    bucket.memory.sum(boxing::communicator_for(context, ranks), what, done);
+    bucket.memory.sum(boxing::communicator_for(context, ranks), what, plan);
   } else {
     bucket.memory.start_sum(boxing::communicator_for(context, ranks, boxing::Channel::kBackground),
-                            what, done);
+                            what, plan);
   }
 }
 

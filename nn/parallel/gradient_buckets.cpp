@@ -10,7 +10,6 @@
 #include "boxing/comm/communicator.h"
 #include "boxing/layout.h"
 #include "boxing/planner.h"
-#include "boxing/transfer_log.h"
 #include "core/calls/site_scope.h"
 #include "core/context.h"
 #include "core/error.h"
@@ -224,16 +223,13 @@ void GradientBuckets::launch(Bucket& bucket, Where where) {
   const boxing::Fingerprint what{.op = "gradients",
                                  .shape = {memory.num_elements()},
                                  .site = user_site(Site::none())};  // that of backward
-  auto& log = context.slot<boxing::TransferLog>();
   const boxing::Route route =
       boxing::mean_route(what.shape, memory.dtype(), boxing::all_ranks(bucket.device));
-  const auto done = [&log, route, site = what.site](double took_us) {
-    if (!route.steps.empty()) log.add(site, route, took_us);
-  };
   if (where == Where::kHere) {
-    memory.sum(boxing::world_communicator(context), what, done);
+    memory.sum(boxing::world_communicator(context), what, route);
   } else {
-    memory.start_sum(boxing::world_communicator(context, boxing::Channel::kBackground), what, done);
+    memory.start_sum(boxing::world_communicator(context, boxing::Channel::kBackground), what,
+                     route);
   }
 }
 

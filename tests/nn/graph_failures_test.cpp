@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "core/context.h"
 #include "core/generator.h"
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 #include "tests/support/loopback_ranks.h"
 
 namespace flow {
@@ -108,6 +110,20 @@ Trained train(int64_t label, const Placement& placement) {
   return trained;
 }
 
+// While it lives, the rank has 16 KiB more than it uses when it is made.
+class LittleMemory {
+ public:
+  LittleMemory() { allocator_.set_limit(allocator_.stats().bytes_in_use + (1 << 14)); }
+
+  ~LittleMemory() { allocator_.set_limit(std::numeric_limits<int64_t>::max()); }
+
+  LittleMemory(const LittleMemory&) = delete;
+  LittleMemory& operator=(const LittleMemory&) = delete;
+
+ private:
+  Allocator& allocator_ = thread_state().context->allocator();
+};
+
 // The input is where the parts of a batch are read, and then there is no memory for the strided
 // form of the image.
 TEST(GraphFailures, OfTooLittleMemoryLeaveNoTraceOfEarlierInputs) {
@@ -130,10 +146,10 @@ TEST(GraphFailures, OfTooLittleMemoryLeaveNoTraceOfEarlierInputs) {
   const std::vector<float> wanted = (second.sum({1}) * image.mean()).to_vector<float>();
   graph(first);
   image.set_data(other);
-  Allocator& allocator = thread_state().context->allocator();
-  allocator.set_limit(allocator.stats().bytes_in_use + (1 << 14));
-  EXPECT_THROW(graph(second), OutOfMemory);
-  allocator.set_limit(std::numeric_limits<int64_t>::max());
+  {
+    const LittleMemory little;
+    EXPECT_THROW(graph(second), OutOfMemory);
+  }
   image.set_data(same);
   EXPECT_EQ(graph(second).to_vector<float>(), wanted);
 }
@@ -235,14 +251,9 @@ TEST(GraphFailures, OfTooLittleMemoryForStatisticsReachTheOthers) {
     const Tensor x = ones({4}, {.placement = k01, .sbp = sbp::split(0)});
     graph(x);
     mean.set_data(other);
-    Allocator& allocator = thread_state().context->allocator();
-    if (env::rank() == 1) allocator.set_limit(allocator.stats().bytes_in_use + (1 << 14));
-    try {
-      graph(x);
-    } catch (const Error& error) {
-      errors[static_cast<size_t>(env::rank())] = error.what();
-    }
-    allocator.set_limit(std::numeric_limits<int64_t>::max());
+    std::optional<LittleMemory> little;
+    if (env::rank() == 1) little.emplace();
+    errors[static_cast<size_t>(env::rank())] = error_of<Error>([&] { graph(x); });
   });
   if (IsSkipped()) return;
   EXPECT_NE(errors[0].find("rank 1 failed"), std::string::npos) << errors[0];
@@ -263,14 +274,9 @@ TEST(GraphFailures, OfTooLittleMemoryForResultsReachTheOthers) {
     Forward graph;
     const Tensor x = ones({2, 1 << 16}, {.placement = k01, .sbp = sbp::split(0)});
     graph(x);
-    Allocator& allocator = thread_state().context->allocator();
-    if (env::rank() == 1) allocator.set_limit(allocator.stats().bytes_in_use + (1 << 14));
-    try {
-      graph(x);
-    } catch (const Error& error) {
-      errors[static_cast<size_t>(env::rank())] = error.what();
-    }
-    allocator.set_limit(std::numeric_limits<int64_t>::max());
+    std::optional<LittleMemory> little;
+    if (env::rank() == 1) little.emplace();
+    errors[static_cast<size_t>(env::rank())] = error_of<Error>([&] { graph(x); });
   });
   EXPECT_NE(errors[0].find("rank 1 failed"), std::string::npos) << errors[0];
   EXPECT_NE(errors[1].find("memory limit"), std::string::npos) << errors[1];

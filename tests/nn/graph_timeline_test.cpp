@@ -12,6 +12,7 @@
 #include "nn/file.h"
 #include "nn/flow.h"
 #include "pipeline/timeline_file.h"
+#include "tests/support/stage_list.h"
 
 namespace flow {
 namespace {
@@ -44,11 +45,7 @@ std::vector<double> train(const pipeline::ScheduleRule& rule, int steps,
                           const std::function<void(Train& graph)>& prepare) {
   manual_seed(5);
   models::Mlp model({6, 8, 3});
-  nn::NamedModules stages = model.children();
-  stages[0].second.to_global(k0, sbp::broadcast);
-  stages[1].second.to_global(k1, sbp::broadcast);
-  nn::graph_module(stages[0].second).set_stage(0, k0);
-  nn::graph_module(stages[1].second).set_stage(1, k1);
+  place_stages(model.children(), {k0, k1});
   optim::SGD optimizer(model.parameters(), {.lr = 0.1});
   Train graph(model, optimizer, rule);
   prepare(graph);
@@ -170,11 +167,7 @@ TEST(GraphTimeline, WaitsForCollectivesInTheBackgroundAreTimeInCollectives) {
   run_ranks(4, [&] {
     const Placement on_first("cpu", {0, 1}), on_last("cpu", {2, 3});
     models::Mlp model({6, 8, 3});
-    nn::NamedModules stages = model.children();
-    stages[0].second.to_global(on_first, sbp::broadcast);
-    stages[1].second.to_global(on_last, sbp::broadcast);
-    nn::graph_module(stages[0].second).set_stage(0, on_first);
-    nn::graph_module(stages[1].second).set_stage(1, on_last);
+    place_stages(model.children(), {on_first, on_last});
     optim::SGD optimizer(model.parameters(), {.lr = 0.1});
     Train graph(model, optimizer, pipeline::zb_h1());
     graph.config().enable_zero({.stage = 2});

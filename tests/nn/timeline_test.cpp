@@ -15,6 +15,7 @@
 #include "core/timeline/merge.h"
 #include "nn/file.h"
 #include "nn/flow.h"
+#include "tests/support/stage_list.h"
 
 namespace flow {
 namespace {
@@ -154,11 +155,7 @@ struct Staged : nn::Graph<Staged> {
 TEST_F(RecordedRun, CompiledStepsShowPartsKernelsAndMessages) {
   run([] {
     models::Mlp model({6, 8, 3});
-    nn::NamedModules stages = model.children();
-    stages[0].second.to_global(k0, sbp::broadcast);
-    stages[1].second.to_global(k1, sbp::broadcast);
-    nn::graph_module(stages[0].second).set_stage(0, k0);
-    nn::graph_module(stages[1].second).set_stage(1, k1);
+    place_stages(model.children(), {k0, k1});
     optim::SGD optimizer(model.parameters(), {.lr = 0.1});
     Staged graph(model, optimizer);
     const Tensor x = randn({4, 6}, {.placement = k0, .sbp = sbp::broadcast});

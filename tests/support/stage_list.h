@@ -14,6 +14,14 @@ inline Tensor moved_to(const nn::Linear& stage, const Tensor& value, const Sbp& 
   return value.to_global({.placement = stage.weight.placement(), .sbp = sbp});
 }
 
+// Puts module i on on[i], as stage i.
+inline void place_stages(nn::NamedModules modules, const std::vector<Placement>& on) {
+  for (size_t i = 0; i < modules.size(); ++i) {
+    modules[i].second.to_global(on[i], sbp::broadcast);
+    nn::graph_module(modules[i].second).set_stage(static_cast<int64_t>(i), on[i]);
+  }
+}
+
 // Modules of one kind, one after the other.
 struct StageList : nn::Module<StageList> {
   nn::ModuleList<nn::Sequential> stages;
@@ -22,13 +30,7 @@ struct StageList : nn::Module<StageList> {
       : stages(register_module("stages", make(num_stages, make_stage))) {}
 
   // Puts stage i on on[i].
-  void place(const std::vector<Placement>& on) {
-    for (int64_t i = 0; i < stages.size(); ++i) {
-      const Placement& placement = on[static_cast<size_t>(i)];
-      stages[i].to_global(placement, sbp::broadcast);
-      nn::graph_module(stages[i]).set_stage(i, placement);
-    }
-  }
+  void place(const std::vector<Placement>& on) { place_stages(stages.children(), on); }
 
   Tensor forward(Tensor x) {
     for (int64_t i = 0; i < stages.size(); ++i)

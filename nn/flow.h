@@ -22,6 +22,7 @@
 #include "core/generator.h"
 #include "core/grad_mode.h"
 #include "core/kernel.h"
+#include "core/launcher.h"
 #include "core/print.h"
 #include "core/tensor.h"
 #include "core/version.h"

@@ -149,13 +149,25 @@ void dispatch(Call& call, Tensor* outputs) {
 
 Tensor dispatch_raw(const OpDef& op, std::span<const Tensor* const> inputs, const void* attrs,
                     Site site) {
+  internal::check_outputs(op, 1);
   Tensor output;
   Call call{op, inputs, attrs, site};
   dispatch(call, &output);
   return output;
 }
 
+void internal::refuse_outputs(const OpDef& op, size_t room) {
+  throw InvalidArgument(str("[", op.name, "] the op has ", op.num_outputs,
+                            " outputs, and the caller", " takes ", room, "; call dispatch_multi<",
+                            op.num_outputs, ">"));
+}
+
 Tensor dispatch(const OpDef& op, std::initializer_list<const Tensor*> inputs, Site site) {
+  if (op.attrs != nullptr) {
+    throw InvalidArgument(str("[", op.name, "] the op has attrs, and the caller gives none; pass ",
+                              "them before the site"),
+                          site);
+  }
   return dispatch_raw(op, {inputs.begin(), inputs.size()}, nullptr, site);
 }
 

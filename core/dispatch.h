@@ -124,6 +124,17 @@ class Autocaster {
 // Runs `call`; `outputs` has room for the op's outputs.
 void dispatch(Call& call, Tensor* outputs);
 
+namespace internal {
+// Throws InvalidArgument.
+[[noreturn]] void refuse_outputs(const OpDef& op, size_t room);
+
+// Throws InvalidArgument if the op has more outputs than the caller has room for.
+inline void check_outputs(const OpDef& op, size_t room) {
+  if (op.num_outputs > static_cast<int>(room)) [[unlikely]]
+    refuse_outputs(op, room);
+}
+}  // namespace internal
+
 // Forms for the usual ops, which have one output.
 Tensor dispatch(const OpDef& op, std::initializer_list<const Tensor*> inputs, Site site);
 Tensor dispatch_raw(const OpDef& op, std::span<const Tensor* const> inputs, const void* attrs,
@@ -139,6 +150,7 @@ Tensor dispatch(const OpDef& op, std::initializer_list<const Tensor*> inputs, co
 template <size_t N, class Attrs>
 std::array<Tensor, N> dispatch_multi(const OpDef& op, std::initializer_list<const Tensor*> inputs,
                                      const Attrs& attrs, Site site) {
+  internal::check_outputs(op, N);
   std::array<Tensor, N> outputs;
   Call call{op, {inputs.begin(), inputs.size()}, &attrs, site};
   dispatch(call, outputs.data());

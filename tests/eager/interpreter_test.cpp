@@ -1,8 +1,12 @@
 #include "eager/interpreter.h"
 
+#include <cstddef>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "core/context.h"
+#include "core/dispatch.h"
 #include "core/error.h"
 #include "eager/chooser.h"
 #include "eager/runtime.h"
@@ -178,6 +182,16 @@ TEST(EagerInterpreter, MixedLocalAndGlobalInputsAreRefused) {
 
 TEST(EagerInterpreter, UndefinedInputIsRefused) {
   EXPECT_THROW(relu(Tensor()), InvalidArgument);
+}
+
+TEST(EagerInterpreter, CallsThatDoNotFitTheOpAreRefused) {
+  const OpDef& sort = *op_table().find("sort");
+  const std::vector<std::byte> attrs(sort.attrs->size);
+  const Tensor x = ones({2});
+  const Tensor* const input = &x;
+
+  EXPECT_THROW(dispatch(sort, {&x}, Site::here()), InvalidArgument);  // without its attrs
+  EXPECT_THROW(dispatch_raw(sort, {&input, 1}, attrs.data(), Site::here()), InvalidArgument);
 }
 
 }  // namespace

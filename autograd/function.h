@@ -16,9 +16,12 @@
 // forward takes the context and the arguments of apply(): tensors, vectors of tensors, and values
 // of any other type. It returns a tensor or a vector of tensors, and its ops are not recorded.
 // backward takes one gradient per output. It returns one gradient per tensor argument (undefined
-// means zero), or one per argument, with undefined ones for arguments that are not tensors. Under
-// create_graph the ops of backward are recorded, so a backward made of differentiable ops has
-// higher derivatives.
+// means zero), or one per argument, with undefined ones for arguments that are not tensors. A
+// gradient of another floating dtype than its argument is cast. Under create_graph the ops of
+// backward are recorded, so a backward made of differentiable ops has higher derivatives.
+//
+// A result may share memory with an argument, as a view or the argument itself does. It must not be
+// written in place then, and neither must the argument before the result is used.
 #pragma once
 
 #include <concepts>

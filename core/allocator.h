@@ -20,7 +20,9 @@ struct AllocatorStats {
 // Hands out 64-byte aligned blocks in size classes: multiples of 64 bytes up to 1 KiB, then four
 // classes per power of two up to 8 MiB, then sixteen. Large blocks get finer classes because they
 // are few and rounding them up wastes much memory. Each class keeps its freed blocks and reuses the
-// one freed last. Thread safe: any thread may free a block of any rank.
+// one freed last. When a new block is needed and much more is kept than was ever in use at once,
+// the blocks of classes that have not been used lately are returned to the system first. Thread
+// safe: any thread may free a block of any rank.
 class Allocator {
  public:
   Allocator() = default;

@@ -35,7 +35,8 @@ struct Event {
   double device_us = 0;
 };
 
-// All events with one key.
+// All events with one key. The whole times (total, device) of an event within another one of its
+// key are part of that one's.
 struct Average {
   std::string key;
   int64_t calls = 0;
@@ -65,7 +66,7 @@ class [[nodiscard]] Profile {
   // Ends the recording. Throws InvalidArgument while a trace that began later is still open.
   void stop();
 
-  // The events in the order in which they began.
+  // The events in the order in which they began. Those that have not ended have no times yet.
   const std::vector<Event>& events() const;
 
   // The time from the start until stop() or, while recording, until now.

@@ -22,7 +22,8 @@ class AutogradMethods : public MethodFamily<AutogradMethods> {
   // Keeps the gradient of a non-leaf in grad() at the next backward.
   void retain_grad() const;
   // Called with the gradient of this tensor during backward; a defined result replaces it.
-  // Returns a number for remove_hook.
+  // Returns a number for remove_hook. A hook that holds this tensor, or one computed from it, keeps
+  // it alive until the hook is removed; let it hold detach() instead.
   int64_t register_hook(std::function<Tensor(const Tensor&)> hook) const;
   void remove_hook(int64_t handle) const;
   // Shares the storage and records nothing.

@@ -84,7 +84,8 @@ Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {},
 
 // Creates a local tensor that shares `data`: shape.numel() elements in row-major order, which must
 // stay valid until `deleter` is called. `deleter` is called when the last tensor that uses the
-// memory is destroyed. For a global tensor, call to_global on the result.
+// memory is destroyed, and not at all if this function throws. For a global tensor, call to_global
+// on the result.
 template <class T>
 Tensor from_blob(T* data, const Shape& shape, const TensorOptions& options = {},
                  const std::function<void(void*)>& deleter = {}, Site site = Site::here()) {

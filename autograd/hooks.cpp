@@ -15,7 +15,8 @@ int64_t register_post_accumulate_grad_hook(const Tensor& leaf,
             leaf.is_leaf() ? ", which does not require grad" : ", the result of a recorded op"));
   }
   const Ref<autograd::LeafNode>& node = autograd::leaf_node(leaf.impl());
-  const int64_t id = autograd::next_hook_id();
+  const int64_t id =
+      autograd::id_of_new_hook("register_post_accumulate_grad_hook", hook == nullptr);
   node->accumulate_hooks.push_back({id, std::move(hook)});
   autograd::make_autograd(leaf.impl()).hooks.push_back({id, node});
   return id;
@@ -29,7 +30,7 @@ int64_t register_node_hook(
     throw InvalidArgument(str("[register_node_hook] the tensor, ", tensor.meta(),
                               ", is not the result of a recorded op; use register_hook on leaves"));
   }
-  const int64_t id = autograd::next_hook_id();
+  const int64_t id = autograd::id_of_new_hook("register_node_hook", hook == nullptr);
   edge.node->make_hooks().after.push_back({id, std::move(hook)});
   autograd::make_autograd(tensor.impl()).hooks.push_back({id, edge.node});
   return id;

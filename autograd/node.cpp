@@ -24,7 +24,8 @@ constinit thread_local Graveyard graveyard;
 
 }  // namespace
 
-int64_t next_hook_id() {
+int64_t id_of_new_hook(const char* function, bool is_empty) {
+  if (is_empty) throw InvalidArgument(str("[", function, "] the hook is empty; give a function"));
   static std::atomic<int64_t> last{0};
   return ++last;
 }

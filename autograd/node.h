@@ -82,8 +82,8 @@ struct NodeHooks {
   std::vector<Retained> retained;
 };
 
-// A handle for remove_hook, unique in the process.
-int64_t next_hook_id();
+// A handle for remove_hook, unique in the process. Throws InvalidArgument if the hook is empty.
+int64_t id_of_new_hook(const char* function, bool is_empty);
 
 class Node : public GradNode {
  public:

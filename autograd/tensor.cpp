@@ -97,7 +97,7 @@ void AutogradMethods::retain_grad() const {
 int64_t AutogradMethods::register_hook(std::function<Tensor(const Tensor&)> hook) const {
   uint32_t output = 0;
   const Ref<Node> node = node_of(self(), "register_hook", &output);
-  const int64_t id = autograd::next_hook_id();
+  const int64_t id = autograd::id_of_new_hook("register_hook", hook == nullptr);
   node->make_hooks().before.push_back({id, output, std::move(hook)});
   make_autograd(self().impl()).hooks.push_back({id, node});
   return id;

@@ -30,11 +30,13 @@ struct ModuleBase::State : std::enable_shared_from_this<ModuleBase::State> {
   State();
 
   struct Hook {
-    int64_t number;
+    int64_t number = 0;
     ForwardPreHook before = {};  // exactly one of the four is set
     ForwardHook after = {};
     FullBackwardPreHook before_backward = {};
     FullBackwardHook after_backward = {};
+
+    bool is_empty() const { return !before && !after && !before_backward && !after_backward; }
   };
 
   struct Joined {
@@ -95,6 +97,9 @@ struct ModuleBase::State : std::enable_shared_from_this<ModuleBase::State> {
   // modules that these replaced, which the members may still be.
   void add_held(std::set<const TensorImpl*>& parameters_found) const;
 
+  // Returns the hook's number. Throws InvalidArgument if none of its functions is set.
+  int64_t add(const char* function, Hook hook);
+
   // Notes that the module has the parameter; if another module has it too, the parameter has
   // several owners.
   void own(const Tensor& parameter);
@@ -110,7 +115,6 @@ struct ModuleBase::State : std::enable_shared_from_this<ModuleBase::State> {
   NamedModules children;
   std::vector<const std::type_info*> child_types;  // the types as which they were registered
   std::vector<Hook> hooks;
-  int64_t num_hooks = 0;
   std::vector<Joined> joined;
   bool is_training = true;
   CheckedObjects checked;

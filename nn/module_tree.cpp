@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "autograd/node.h"
 #include "core/error.h"
 #include "nn/module_reads.h"
 #include "nn/module_state.h"
@@ -135,31 +136,26 @@ void AnyModule::refuse_type(const std::type_info& type, const std::type_info& wa
 }
 
 int64_t ModuleBase::register_forward_pre_hook(ForwardPreHook hook) {
-  State& state = live_state();
-  state.hooks.push_back({.number = state.num_hooks, .before = std::move(hook)});
-  note_module_change();
-  return state.num_hooks++;
+  return live_state().add("register_forward_pre_hook", {.before = std::move(hook)});
 }
 
 int64_t ModuleBase::register_forward_hook(ForwardHook hook) {
-  State& state = live_state();
-  state.hooks.push_back({.number = state.num_hooks, .after = std::move(hook)});
-  note_module_change();
-  return state.num_hooks++;
+  return live_state().add("register_forward_hook", {.after = std::move(hook)});
 }
 
 int64_t ModuleBase::register_full_backward_pre_hook(FullBackwardPreHook hook) {
-  State& state = live_state();
-  state.hooks.push_back({.number = state.num_hooks, .before_backward = std::move(hook)});
-  note_module_change();
-  return state.num_hooks++;
+  return live_state().add("register_full_backward_pre_hook", {.before_backward = std::move(hook)});
 }
 
 int64_t ModuleBase::register_full_backward_hook(FullBackwardHook hook) {
-  State& state = live_state();
-  state.hooks.push_back({.number = state.num_hooks, .after_backward = std::move(hook)});
+  return live_state().add("register_full_backward_hook", {.after_backward = std::move(hook)});
+}
+
+int64_t ModuleBase::State::add(const char* function, Hook hook) {
+  hook.number = autograd::id_of_new_hook(function, hook.is_empty());
+  hooks.push_back(std::move(hook));
   note_module_change();
-  return state.num_hooks++;
+  return hooks.back().number;
 }
 
 void ModuleBase::remove_hook(int64_t number) {

@@ -55,6 +55,15 @@ TEST(Hooks, RunInOrderOnTheSumOfAllUses) {
   EXPECT_EQ(x.grad().to_vector<float>(), Floats({5}));
 }
 
+TEST(Hooks, AnEmptyHookIsRefused) {
+  const Tensor x = leaf(2);
+  const Tensor h = x * 3;
+
+  EXPECT_THROW(x.register_hook({}), InvalidArgument);
+  EXPECT_THROW(register_post_accumulate_grad_hook(x, {}), InvalidArgument);
+  EXPECT_THROW(register_node_hook(h, {}), InvalidArgument);
+}
+
 TEST(Hooks, RemovedHookIsNotCalled) {
   const Tensor x = leaf(2);
   int calls = 0;

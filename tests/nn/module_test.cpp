@@ -207,6 +207,15 @@ TEST(Module, ListsCountFromBothEnds) {
   EXPECT_THROW(parameters[-3], InvalidArgument);
 }
 
+TEST(Module, AnEmptyHookIsRefused) {
+  Linear layer(2, 2);
+
+  EXPECT_THROW(layer.register_forward_pre_hook({}), InvalidArgument);
+  EXPECT_THROW(layer.register_forward_hook({}), InvalidArgument);
+  EXPECT_THROW(layer.register_full_backward_pre_hook({}), InvalidArgument);
+  EXPECT_THROW(layer.register_full_backward_hook({}), InvalidArgument);
+}
+
 // A list holds handles of its modules.
 TEST(Module, HooksOfModulesInAListRunOnce) {
   int num_before = 0, num_after = 0, num_backward = 0;

@@ -173,7 +173,9 @@ Tensor dispatch(const OpDef& op, std::initializer_list<const Tensor*> inputs, Si
 
 Tensor dispatch_in_place(const OpDef& op, std::initializer_list<const Tensor*> inputs,
                          const void* attrs, Site site) {
-  FLOW_ASSERT(op.allows_in_place, op.name, " has no in-place form");
+  if (!op.allows_in_place) {
+    throw InvalidArgument(str("[", op.name, "] the op has no in-place form; call dispatch"), site);
+  }
   Tensor output;
   Call call{op, {inputs.begin(), inputs.size()}, attrs, site};
   call.mutates = 1;

@@ -60,6 +60,10 @@ void decide(const Call& call, int64_t rank, Decision& decision) {
     is_global |= input->defined() && input->meta_ptr()->is_global();
   }
   InferContext infer(call.op, inputs, call.attrs);
+  infer.check(
+      call.op.num_inputs == kVariadic || inputs.size() == static_cast<size_t>(call.op.num_inputs),
+      "the op has ", call.op.num_inputs, " inputs, and the caller gives ", inputs.size(),
+      "; give an undefined Tensor() for one that is left out");
   call.op.infer(infer);
   const auto outputs = infer.outputs();
   FLOW_ASSERT(

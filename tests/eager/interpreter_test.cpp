@@ -192,6 +192,9 @@ TEST(EagerInterpreter, CallsThatDoNotFitTheOpAreRefused) {
 
   EXPECT_THROW(dispatch(sort, {&x}, Site::here()), InvalidArgument);  // without its attrs
   EXPECT_THROW(dispatch_raw(sort, {&input, 1}, attrs.data(), Site::here()), InvalidArgument);
+  const OpDef& isnan = *op_table().find("isnan");
+  EXPECT_THROW(dispatch(isnan, {&x, &x}, Site::here()), InvalidArgument);
+  EXPECT_THROW(dispatch_in_place(isnan, {&x}, nullptr, Site::here()), InvalidArgument);
 }
 
 }  // namespace

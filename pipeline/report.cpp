@@ -40,6 +40,27 @@ std::string bytes_text(const Graph& graph, const MicroBatchCut& cut, const Edge&
   return text;
 }
 
+// A node's work in one micro-batch, which reads and writes whole what is not split, such as weights
+// and their gradients.
+graph::NodeWork work_in_micro_batch(const Graph& graph, const MicroBatchCut& cut, size_t index) {
+  const Node& node = graph.nodes[index];
+  graph::NodeWork work = graph::work_of(graph, node);
+  if (work.bytes == 0) return work;
+  const double share = 1 / static_cast<double>(cut.num_micro_batches);
+  bool is_cut = false;
+  const auto add = [&](graph::ValueId id, Sbp sbp) {
+    if (id == graph::kNoValue || !sbp.is_split()) return;
+    is_cut = true;
+    work.bytes -= (1 - share) * static_cast<double>(graph::bytes_of(graph.value(id)));
+  };
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    add(node.inputs[i], cut.input_sbp[index][i]);
+  for (const graph::ValueId id : node.outputs)
+    add(id, cut.sbp_of(id));
+  if (is_cut) work.flops *= share;
+  return work;
+}
+
 }  // namespace
 
 std::vector<StageCost> stage_costs(const Graph& graph, const MicroBatchCut& cut) {
@@ -52,7 +73,7 @@ std::vector<StageCost> stage_costs(const Graph& graph, const MicroBatchCut& cut)
     StageCost& cost = costs[static_cast<size_t>(slot.stage)];
     const std::array parts{&cost.forward, &cost.backward, &cost.weight};
     *parts[static_cast<size_t>(slot.kind)] +=
-        graph::predicted_us(graph, graph.nodes[i]) / static_cast<double>(cut.num_micro_batches);
+        graph::predicted_us(graph, graph.nodes[i], work_in_micro_batch(graph, cut, i));
   }
   return costs;
 }

@@ -26,25 +26,33 @@ double kernel_us(double flops, double bytes) {
   return std::max(flops / kFlopsPerUs, bytes / kBytesPerUs);
 }
 
-double predicted_us(const Graph& graph, const Node& node) {
-  if (node.op->view != nullptr) return 0;
+NodeWork work_of(const Graph& graph, const Node& node) {
+  if (node.op->view != nullptr) return {};
+  NodeWork work;
   std::vector<MetaPtr> metas;
-  int64_t bytes = 0;
   for (const ValueId id : node.inputs) {
     metas.push_back(id == kNoValue ? nullptr : graph.value(id).meta_on(0));
-    if (id != kNoValue) bytes += bytes_of(graph.value(id));
+    if (id != kNoValue) work.bytes += static_cast<double>(bytes_of(graph.value(id)));
   }
   for (const ValueId id : node.outputs)
-    bytes += bytes_of(graph.value(id));
-  double flops = 0;
+    work.bytes += static_cast<double>(bytes_of(graph.value(id)));
   if (node.op->cost != nullptr) {
     InferContext infer(*node.op, metas, node.raw_attrs());
     node.op->infer(infer);
-    flops = node.op->cost(SbpContext(*node.op, metas, node.raw_attrs(), infer.outputs())).flops;
+    work.flops =
+        node.op->cost(SbpContext(*node.op, metas, node.raw_attrs(), infer.outputs())).flops;
   }
+  return work;
+}
+
+double predicted_us(const Graph& graph, const Node& node, const NodeWork& work) {
   const Placement& placement = graph.value(node.outputs[0]).placement;
   const int64_t ranks = placement.defined() ? placement.num_ranks() : 1;
-  return kernel_us(flops, static_cast<double>(bytes)) / static_cast<double>(ranks);
+  return kernel_us(work.flops, work.bytes) / static_cast<double>(ranks);
+}
+
+double predicted_us(const Graph& graph, const Node& node) {
+  return predicted_us(graph, node, work_of(graph, node));
 }
 
 }  // namespace flow::graph

@@ -165,11 +165,27 @@ void GradientBuckets::note_gradient(size_t parameter) {
   if (!is_synchronising()) return;
   // A new backward has begun; the previous one has ended or failed.
   if (backward_ != backward_number()) begin_backward();
-  if (has_gradient_[parameter]) return;
+  if (has_gradient_[parameter]) return check_not_averaged(parameter);
   has_gradient_[parameter] = true;
   if (thread_state().trace != nullptr) return trace_mean(parameter);
   --buckets_[places_[parameter].bucket].num_missing;
   launch_ready();
+}
+
+// A backward inside the running one, which a hook or a custom function calls, may give a parameter
+// gradients before and after those of the running one. The mean must have them all.
+void GradientBuckets::check_not_averaged(size_t parameter) const {
+  const size_t bucket = places_[parameter].bucket;
+  const bool is_averaged = thread_state().trace != nullptr
+                               ? means_[parameter].defined()
+                               : bucket < num_launched_ && where_of(bucket) == Where::kBackground;
+  if (!is_averaged) return;
+  throw Unsupported(
+      str("[DistributedDataParallel] ", names_[parameter],
+          " got another gradient after the ranks had begun to average its gradient, because a hook "
+          "or a custom function calls backward() inside this backward; let it return the gradient, "
+          "or call backward() under no_sync() and average with comm::all_reduce"),
+      user_site(Site::none()));
 }
 
 void GradientBuckets::begin_backward() {

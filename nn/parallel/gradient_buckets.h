@@ -55,6 +55,7 @@ class GradientBuckets : public std::enable_shared_from_this<GradientBuckets> {
   // False if set_data(), which Module::to() calls, has given a parameter another dtype or size.
   bool fits() const;
   void note_gradient(size_t parameter);
+  void check_not_averaged(size_t parameter) const;
   void begin_backward();
   Where where_of(size_t bucket) const;
   void launch_ready();

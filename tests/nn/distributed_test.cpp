@@ -1,10 +1,12 @@
 #include "nn/parallel/distributed.h"
 
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "nn/flow.h"
+#include "tests/support/error_of.h"
 #include "tests/support/ranks_fixture.h"
 
 namespace flow {
@@ -198,6 +200,64 @@ TEST_P(DistributedDataParallelOn, AFailedBackwardDoesNotKeepTheNextFromAveraging
     ddp(full({1, 2}, 1.0 + static_cast<double>(me()))).sum().backward();
 
     EXPECT_EQ(ddp.module().w.grad().to_vector<float>(), (Floats{1.5F, 1.5F}));
+  });
+}
+
+// Backward adds an inner gradient to `w`: that of 2 * w.sum().
+struct InnerGradients : nn::Module<InnerGradients> {
+  enum class At { kBeforeTheLast, kAfterTheLast } at;
+  Tensor first{register_parameter("first", randn({128, 128}))};  // fills a bucket
+  Tensor b{register_parameter("b", randn({128}))};
+  Tensor w{register_parameter("w", randn({128, 128}))};
+
+  explicit InnerGradients(At when) : at(when) {}
+
+  // Gradients arrive in the order of w, b and first.
+  Tensor forward(const Tensor& x) {
+    const Tensor xf = matmul(x, first);
+    const Tensor y = matmul(xf + b, w);
+    (at == At::kBeforeTheLast ? y : xf).register_hook([w = w](const Tensor&) {
+      const EnableGradGuard enable_grad;
+      (w * 2).sum().backward();
+      return Tensor();
+    });
+    return y.sum();
+  }
+};
+
+TEST_P(DistributedDataParallelOn, AMeanHasTheGradientsOfInnerBackwards) {
+  run_on_ranks(2, [] {
+    // Two buckets, of which the first begins in the background once it is complete.
+    DistributedDataParallel ddp{InnerGradients(InnerGradients::At::kBeforeTheLast),
+                                {.bucket_mb = 0.07}};
+    const Tensor x = full({1, 128}, 1.0 + static_cast<double>(me()));
+    ddp(x).backward();
+    std::vector<Tensor> means;
+    for (const Tensor& parameter : ddp.parameters())
+      means.push_back(parameter.grad());
+    ddp.zero_grad();
+    {
+      const auto guard = ddp.no_sync();
+      ddp(x).backward();
+    }
+
+    for (size_t i = 0; i < means.size(); ++i) {
+      const Tensor mean = comm::all_reduce(ddp.parameters()[i].grad()) / 2.0;
+      EXPECT_EQ(means[i].to_vector<float>(), mean.to_vector<float>());
+    }
+  });
+}
+
+TEST_P(DistributedDataParallelOn, GradientsThatTheMeanWouldMissAreRefused) {
+  run_on_ranks(2, [] {
+    DistributedDataParallel ddp{InnerGradients(InnerGradients::At::kAfterTheLast),
+                                {.bucket_mb = 0.07}};
+    const Tensor x = full({1, 128}, 1.0 + static_cast<double>(me()));
+    EXPECT_EQ(message_of<Unsupported>([&] { ddp(x).backward(); }).find("w got another gradient"),
+              std::string("[DistributedDataParallel] ").size());
+    ddp.module().at = InnerGradients::At::kBeforeTheLast;
+    ddp.zero_grad();
+    EXPECT_NO_THROW(ddp(x).backward());
   });
 }
 

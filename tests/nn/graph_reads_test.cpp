@@ -128,6 +128,38 @@ TEST(GraphReads, EachChangeReachesTheNextCall) {
   }
 }
 
+struct Pair : nn::Module<Pair> {
+  Tensor written{register_buffer("written", zeros({3}))};
+  Tensor read{register_buffer("read", zeros({3}))};
+
+  Tensor forward(const Tensor& x) {
+    const Tensor before = read + x;
+    written.add_(x);
+    return before * 10 + read;
+  }
+};
+
+struct CallsPair : nn::Graph<CallsPair> {
+  Pair pair;
+
+  Tensor build(const Tensor& x) { return pair(x); }
+};
+
+// A write to the one then reaches the other.
+TEST(GraphReads, TensorsMayComeToShareMemory) {
+  CallsPair graph;
+  Pair eager;
+  const Tensor x = tensor({1.F, 2.F, 3.F});
+  EXPECT_EQ(graph(x).to_vector<float>(), eager(x).to_vector<float>());
+  for (Pair* it : {&graph.pair, &eager})
+    it->read.set_data(it->written);
+  EXPECT_EQ(graph(x).to_vector<float>(), eager(x).to_vector<float>());
+  EXPECT_EQ(graph(x).to_vector<float>(), eager(x).to_vector<float>());
+  for (Pair* it : {&graph.pair, &eager})
+    it->read.set_data(it->written.clone());
+  EXPECT_EQ(graph(x).to_vector<float>(), eager(x).to_vector<float>());
+}
+
 TEST(GraphReads, AnAssignedMemberThatIsNotRegisteredIsAnError) {
   Forward graph;
   const Tensor x = randn({2, 3});

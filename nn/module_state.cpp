@@ -37,6 +37,13 @@ const std::string* interned_path(const std::string& path) {
   return &*paths.insert(path).first;
 }
 
+int64_t ModuleBase::State::add(const char* function, Hook hook) {
+  hook.number = autograd::id_of_new_hook(function, hook.is_empty());
+  hooks.push_back(std::move(hook));
+  note_module_change();
+  return hooks.back().number;
+}
+
 // A module may be made before its thread calls flow: no stream has been drawn then.
 ModuleBase::State::State() {
   constinit static thread_local uint64_t num_made = 0;

@@ -151,13 +151,6 @@ int64_t ModuleBase::register_full_backward_hook(FullBackwardHook hook) {
   return live_state().add("register_full_backward_hook", {.after_backward = std::move(hook)});
 }
 
-int64_t ModuleBase::State::add(const char* function, Hook hook) {
-  hook.number = autograd::id_of_new_hook(function, hook.is_empty());
-  hooks.push_back(std::move(hook));
-  note_module_change();
-  return hooks.back().number;
-}
-
 void ModuleBase::remove_hook(int64_t number) {
   std::erase_if(live_state().hooks, [&](const State::Hook& hook) { return hook.number == number; });
   note_module_change();

@@ -47,6 +47,7 @@ struct Forward : nn::Graph<Forward> {
   nn::Dropout quiet;
   Tensor w = randn({3});
   int traces = 0;
+  int64_t hook = -1;  // of net.scale
 
   Forward() { config().set_passes(nn::exact); }
 
@@ -92,7 +93,7 @@ std::vector<Change> changes() {
        [](Forward& g) {
          g.net.register_forward_pre_hook([](nn::ModuleBase&, const Tensor& x) { return x * 5; });
        }},
-      {"a removed hook", [](Forward& g) { g.net.scale.remove_hook(0); }},
+      {"a removed hook", [](Forward& g) { g.net.scale.remove_hook(g.hook); }},
       {"a mode that is read", [](Forward& g) { g.quiet.eval(); }},
       {"set_data of a weight",
        [](Forward& g) {
@@ -113,7 +114,7 @@ TEST(GraphReads, EachChangeReachesTheNextCall) {
     SCOPED_TRACE(change.name);
     manual_seed(4);
     Forward graph;
-    graph.net.scale.register_forward_hook(
+    graph.hook = graph.net.scale.register_forward_hook(
         [](nn::ModuleBase&, const Tensor&, const Tensor& y) { return y + 0.5; });
     const Tensor x = randn({2, 3});
     EXPECT_EQ(graph(x).to_vector<float>(), graph.build(x).to_vector<float>());

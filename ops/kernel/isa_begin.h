@@ -23,8 +23,8 @@
 // - a template of an earlier header stays baseline even when first instantiated in the region,
 //   unless it is inlined. So a lambda handed to core's thread pool runs with the ISA, but is called
 //   once per chunk, not inlined into the pool. A hot loop belongs into the region;
-// - exceptions: g++ 12 forgets the target of a friend defined inside an explicit specialisation, and
-//   of constructors that the compiler writes; a struct of vectors declares its constructor.
+// - exceptions: g++ 12 forgets the target of a friend defined inside an explicit specialisation,
+//   and of constructors that the compiler writes; a struct of vectors declares its constructor.
 //
 // Not self-contained: no include guard, by nature, as a file may hold several regions. Regions do
 // not nest.

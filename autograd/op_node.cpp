@@ -17,7 +17,7 @@ class NodeGradContext final : public GradContext {
       : node_(node), dy_(dy), dx_(dx) {}
 
   const Tensor& dy(int i) const override {
-    FLOW_ASSERT(i >= 0 && static_cast<size_t>(i) < node_.outputs().size(), "no output ", i);
+    check_index("output", i, node_.outputs().size());
     return dy_[i];
   }
 
@@ -28,7 +28,7 @@ class NodeGradContext final : public GradContext {
   MetaPtr input_meta(int i) const override { return edge(i).meta; }
 
   MetaPtr output_meta(int i) const override {
-    FLOW_ASSERT(i >= 0 && static_cast<size_t>(i) < node_.outputs().size(), "no output ", i);
+    check_index("output", i, node_.outputs().size());
     return node_.outputs()[static_cast<size_t>(i)].meta;
   }
 
@@ -50,8 +50,14 @@ class NodeGradContext final : public GradContext {
   const void* raw_attrs() const override { return node_.attrs(); }
 
  private:
+  void check_index(const char* kind, int i, size_t count) const {
+    if (i >= 0 && static_cast<size_t>(i) < count) return;
+    throw InvalidArgument(str("[", node_.name(), "] the op's gradient rule asks for ", kind, " ", i,
+                              ", and the call has ", count, " ", kind, "s"));
+  }
+
   const Edge& edge(int i) const {
-    FLOW_ASSERT(i >= 0 && static_cast<size_t>(i) < node_.edges().size(), "no input ", i);
+    check_index("input", i, node_.edges().size());
     return node_.edges()[static_cast<size_t>(i)];
   }
 
@@ -140,13 +146,20 @@ void OpNode::free_saved() {
 }
 
 const RandomStream& OpNode::random() const {
-  FLOW_ASSERT(random_ != nullptr, op_.name, " draws no numbers");
+  if (random_ == nullptr) {
+    throw InvalidArgument(str("[", op_.name,
+                              "] the op's gradient rule asks for random numbers, and "
+                              "the op draws none; set is_random"));
+  }
   return *random_;
 }
 
 const SavedTensor& OpNode::saved(uint32_t mask, size_t first, const char* kind, int i) const {
-  FLOW_ASSERT(i >= 0 && i < 32 && ((mask >> i) & 1) != 0, "the gradient rule of ", op_.name,
-              " reads ", kind, " ", i, ", which the op does not save");
+  if (i < 0 || i >= 32 || ((mask >> i) & 1) == 0) {
+    throw InvalidArgument(str("[", op_.name, "] the op's gradient rule reads ", kind, " ", i,
+                              ", which the op does not save; set bit ", i, " of saved_", kind,
+                              "s"));
+  }
   return saved_[first + static_cast<size_t>(std::popcount(mask & ((uint32_t{1} << i) - 1)))];
 }
 

@@ -53,6 +53,34 @@ MetaPtr own_layout(const OpDef& op, const OutputSpec& spec, int64_t rank) {
 
 // ---------------------------------------------------------------- expansion over the axes
 
+std::string layouts_text(const std::vector<Sbp>& layouts) {
+  std::string text;
+  for (const Sbp sbp : layouts)
+    text += str(text.empty() ? "" : ", ", sbp);
+  return text;
+}
+
+// A rule of a user's op may be wrong: it must name a layout for each tensor, of a dim that exists.
+void check_signature(const SbpContext& ctx, const SbpSignature& signature) {
+  const auto fits = [](Sbp sbp, int64_t num_dims) {
+    return !sbp.is_split() || sbp.dim() < num_dims;
+  };
+  bool is_fitting = signature.inputs.size() == ctx.inputs().size() &&
+                    signature.outputs.size() == static_cast<size_t>(ctx.num_outputs());
+  for (int i = 0; is_fitting && i < ctx.num_inputs(); ++i) {
+    const Sbp sbp = signature.inputs[static_cast<size_t>(i)];
+    is_fitting = ctx.has_input(i) ? fits(sbp, ctx.input(i).dim()) : sbp == sbp::broadcast;
+  }
+  for (int i = 0; is_fitting && i < ctx.num_outputs(); ++i)
+    is_fitting = fits(signature.outputs[static_cast<size_t>(i)], ctx.output(i).shape.size());
+  ctx.check(
+      is_fitting, "the op's sbp rule adds the signature ", layouts_text(signature.inputs), " -> ",
+      layouts_text(signature.outputs), ", which does not fit ", ctx.num_inputs(), " inputs and ",
+      ctx.num_outputs(),
+      " outputs; it has one layout for each, of a dim that exists, and B for an input that is "
+      "not given");
+}
+
 class Expansion {
  public:
   Expansion(const OpDef& op, std::span<const MetaPtr> inputs, const void* attrs,
@@ -160,11 +188,8 @@ class Expansion {
     }
     SbpContext ctx(op_, inputs, attrs_, outputs, placement_.shape()[axis]);
     op_.sbp(ctx);
-    for (const SbpSignature& signature : ctx.signatures()) {
-      FLOW_ASSERT(
-          signature.inputs.size() == inputs.size() && signature.outputs.size() == outputs.size(),
-          op_.name, " gave an SBP signature of the wrong length");
-    }
+    for (const SbpSignature& signature : ctx.signatures())
+      check_signature(ctx, signature);
     return ctx.signatures();
   }
 

@@ -66,9 +66,10 @@ void decide(const Call& call, int64_t rank, Decision& decision) {
       "; give an undefined Tensor() for one that is left out");
   call.op.infer(infer);
   const auto outputs = infer.outputs();
-  FLOW_ASSERT(
+  infer.check(
       call.op.num_outputs == kVariadic || static_cast<int>(outputs.size()) == call.op.num_outputs,
-      call.op.name, " inferred a number of outputs that differs from the number it declares");
+      "the op's infer rule adds ", outputs.size(), " outputs, and its num_outputs is ",
+      call.op.num_outputs);
   size_t next = 0;
   for (uint32_t left = call.mutates; left != 0; left &= left - 1, ++next) {
     const auto input = static_cast<size_t>(std::countr_zero(left));

@@ -430,7 +430,7 @@ std::vector<Tensor> GraphBase::run(CompiledGraph& compiled, const std::vector<Te
     if (schedule != nullptr && state.steps[i].updates()) schedule->step();
   }
   // Last, because the rank that writes may throw after a step that all ranks count.
-  if (is_timed) timeline->end_run(*state.plan, [&] { return state.timeline_frame(); });
+  if (is_timed) timeline->end_run(state.plan, [&] { return state.timeline_frame(); });
   return outputs;
 }
 

@@ -34,32 +34,46 @@ GraphTimeline::GraphTimeline(std::string path, const TimelineOptions& options)
                             options.runs, " and ", options.skip));
 }
 
+GraphTimeline::Recording& GraphTimeline::recording_of(
+    const std::shared_ptr<graph::CompiledStep>& plan) {
+  const auto known = std::find_if(recordings_.begin(), recordings_.end(),
+                                  [&](const Recording& it) { return it.plan.lock() == plan; });
+  if (known != recordings_.end()) return *known;
+  check_ranks(*plan);
+  std::erase_if(recordings_, [](const Recording& it) { return it.plan.expired(); });
+  return recordings_.emplace_back(Recording{.plan = plan});
+}
+
 bool GraphTimeline::begin_run(const std::shared_ptr<graph::CompiledStep>& plan) {
   if (is_written_) return false;
-  if (plan_.lock() != plan) {
-    check_ranks(*plan);
-    plan_ = plan;
-    num_runs_ = 0;
-    events_.clear();
-  }
-  if (num_runs_ < options_.skip) {
-    ++num_runs_;
+  Recording& recording = recording_of(plan);
+  if (recording.num_runs < options_.skip) {
+    ++recording.num_runs;
     return false;
   }
   plan->record_steps(true);
   return true;
 }
 
-void GraphTimeline::end_run(graph::CompiledStep& plan,
+void GraphTimeline::end_run(const std::shared_ptr<graph::CompiledStep>& plan,
                             const std::function<pipeline::TimelineFile()>& frame) {
+  Recording& recording = recording_of(plan);
   std::vector<pipeline::TimelineEvent> events = pipeline::measured_events(
-      plan.program(), plan.last_steps(), num_runs_ - options_.skip, options_.kernels);
-  events_.insert(events_.end(), std::make_move_iterator(events.begin()),
-                 std::make_move_iterator(events.end()));
-  if (++num_runs_ < options_.skip + options_.runs) return;
-  plan.record_steps(false);
+      plan->program(), plan->last_steps(), recording.num_runs - options_.skip, options_.kernels);
+  recording.events.insert(recording.events.end(), std::make_move_iterator(events.begin()),
+                          std::make_move_iterator(events.end()));
+  if (++recording.num_runs < options_.skip + options_.runs) return;
+  events = std::move(recording.events);
+  stop();
+  pipeline::write_measured_timeline(path_, frame(), std::move(events));
+}
+
+void GraphTimeline::stop() {
   is_written_ = true;
-  pipeline::write_measured_timeline(path_, frame(), std::move(events_));
+  for (const Recording& recording : recordings_) {
+    if (const auto plan = recording.plan.lock()) plan->record_steps(false);
+  }
+  recordings_.clear();
 }
 
 }  // namespace flow::nn

@@ -19,18 +19,27 @@ class GraphTimeline {
   GraphTimeline(std::string path, const TimelineOptions& options);
 
   // Must be called before every run. Returns true if the run is recorded; then end_run() must
-  // follow. A run of another plan restarts the recording.
+  // follow. The runs of each plan are counted on their own.
   bool begin_run(const std::shared_ptr<graph::CompiledStep>& plan);
-  // Collects the events of the run. After the last run it calls `frame` and writes the file.
-  void end_run(graph::CompiledStep& plan, const std::function<pipeline::TimelineFile()>& frame);
+  // Collects the events of the run. After the last run of a plan it calls `frame` and writes the
+  // file; nothing is recorded from then on.
+  void end_run(const std::shared_ptr<graph::CompiledStep>& plan,
+               const std::function<pipeline::TimelineFile()>& frame);
 
  private:
+  struct Recording {
+    std::weak_ptr<graph::CompiledStep> plan;  // the graph may drop it
+    int64_t num_runs = 0;
+    std::vector<pipeline::TimelineEvent> events = {};
+  };
+
+  Recording& recording_of(const std::shared_ptr<graph::CompiledStep>& plan);
+  void stop();
+
   std::string path_;
   TimelineOptions options_;
-  std::weak_ptr<const graph::CompiledStep> plan_;  // of the last run; the graph may drop it
-  int64_t num_runs_ = 0;
+  std::vector<Recording> recordings_;
   bool is_written_ = false;
-  std::vector<pipeline::TimelineEvent> events_;
 };
 
 }  // namespace flow::nn

@@ -127,6 +127,26 @@ TEST(GraphTimeline, KernelsAreThereWhereAsked) {
   std::filesystem::remove(path);
 }
 
+// Training steps and those of a smaller batch.
+TEST(GraphTimeline, PlansThatTakeTurnsCountTheirOwnRuns) {
+  const std::string path = testing::TempDir() + "turns.json";
+  models::Mlp model({4, 3});
+  optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+  Train graph(model, optimizer, pipeline::gpipe());
+  graph.config().set_micro_batches(1).set_timeline(path, {.skip = 1, .runs = 2});
+  const Tensor x = randn({2, 4}), y = randint(0, 3, {2}, {.dtype = int64});
+  const Tensor row = x.narrow(0, 0, 1), label = y.narrow(0, 0, 1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(std::filesystem::exists(path));
+    graph(row, label);
+    if (i < 2) graph(x, y);
+  }
+  EXPECT_EQ(read(path).events.back().run, 1);
+  EXPECT_TRUE(graph.compile(x, y).plan().last_steps().empty()) << "off again";
+  EXPECT_TRUE(graph.compile(row, label).plan().last_steps().empty()) << "off again";
+  std::filesystem::remove(path);
+}
+
 // A sum over micro-batches begins with a copy in the first and goes on with additions in the
 // others, and a scaler that has found an infinity leaves the update out.
 TEST(GraphTimeline, KernelsThatWereLeftOutAreNotThere) {

@@ -54,7 +54,7 @@ struct Steps {
   int64_t begin;
 
   __device__ T operator()(int64_t i) const {
-    return element<T>(start + static_cast<Number>(begin + i) * step);
+    return element<T>(start + rounded_product(static_cast<Number>(begin + i), step));
   }
 };
 
@@ -66,8 +66,9 @@ struct Between {
 
   __device__ T operator()(int64_t i) const {
     const int64_t at = begin + i;
-    return element<T>(at < (steps + 1) / 2 ? start + static_cast<double>(at) * step
-                                           : end - static_cast<double>(steps - 1 - at) * step);
+    return element<T>(at < (steps + 1) / 2
+                          ? start + rounded_product(static_cast<double>(at), step)
+                          : end - rounded_product(static_cast<double>(steps - 1 - at), step));
   }
 };
 

@@ -54,6 +54,17 @@ __device__ inline T narrow(DeviceCompute<T> x) {
   }
 }
 
+// a b, rounded. A compiler that fuses the product with a later sum or difference leaves the
+// rounding error where that should be 0.
+template <class C>
+__device__ inline C rounded_product(C a, C b) {
+#ifdef __CUDA_ARCH__
+  if constexpr (std::is_same_v<C, double>) return __dmul_rn(a, b);
+  if constexpr (std::is_same_v<C, float>) return __fmul_rn(a, b);
+#endif
+  return a * b;
+}
+
 // This thread's first item of a loop over all items of the grid, and the step to its next one.
 __device__ inline int64_t grid_thread() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

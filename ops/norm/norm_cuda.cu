@@ -21,17 +21,6 @@ struct NormSizes {
   }
 };
 
-// a b, rounded. A compiler that fuses the product with a later difference leaves the rounding error
-// where a difference should be 0.
-template <class C>
-__device__ C rounded_product(C a, C b) {
-#ifdef __CUDA_ARCH__
-  if constexpr (std::is_same_v<C, double>) return __dmul_rn(a, b);
-  if constexpr (std::is_same_v<C, float>) return __fmul_rn(a, b);
-#endif
-  return a * b;
-}
-
 template <class C>
 struct RowStatistics {
   C mean;

@@ -201,6 +201,16 @@ TEST_F(CudaTensor, DrawsAreRoundedOnce) {
   }
 }
 
+// A device that fuses products and sums would give 5.6e-17 instead of 0.
+TEST_F(CudaTensor, StepsAreRoundedAsOnTheCpu) {
+  for (const char* device : {"cpu", "cuda"}) {
+    const TensorOptions options{.dtype = DType::kFloat64, .device = device};
+
+    EXPECT_EQ(arange(-1.0, 1.0, 0.1, options).to_vector<double>()[10], 0) << device;
+    EXPECT_EQ(linspace(-1, 1, 21, options).to_vector<double>()[10], 0) << device;
+  }
+}
+
 TEST_F(CudaTensor, SixteenBitFloatsRoundAsOnTheCpu) {
   const Tensor x = rand({500});
   for (const DType dtype : {DType::kFloat16, DType::kBFloat16}) {

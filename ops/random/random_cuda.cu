@@ -217,15 +217,18 @@ void randint(const KernelContext& ctx) {
   }
 }
 
-// p may have other strides than y.
+// p may have other strides than y. What is no probability gives NaN, because a kernel cannot raise
+// an error.
 template <class T, class Draw>
 __global__ void choose(DrawnPart to, DrawnPart from, cuda::DeviceDraw drawn, Draw draw, const T* p,
                        T* y) {
   const RandomStream random = drawn.stream();
   for (int64_t i = grid_thread(); i < to.numel; i += grid_threads()) {
     const Drawn at = drawn_at(to, i);
-    const bool is_one = draw(random, at.logical) < widen(p[drawn_at(from, i).memory]);
-    y[at.memory] = narrow<T>(static_cast<DeviceCompute<T>>(is_one ? 1 : 0));
+    const auto chance = widen(p[drawn_at(from, i).memory]);
+    const bool is_fit = chance >= 0 && chance <= 1;  // false for NaN
+    const bool is_one = draw(random, at.logical) < chance;
+    y[at.memory] = narrow<T>(static_cast<DeviceCompute<T>>(is_fit ? (is_one ? 1 : 0) : NAN));
   }
 }
 

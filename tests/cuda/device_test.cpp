@@ -1,5 +1,6 @@
 // Tensors on a device: how they are made, moved, read and mixed.
 #include <cmath>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -198,6 +199,20 @@ TEST_F(CudaTensor, DrawsAreRoundedOnce) {
 
     EXPECT_EQ(floats.to_vector<float>(), expected) << device;
     EXPECT_EQ(doubles.to_vector<double>(), expected_doubles) << device;
+  }
+}
+
+// The CPU refuses what is no probability, which a kernel cannot.
+TEST_F(CudaTensor, DrawsOfNoProbabilityAreNaN) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16}) {
+    const Tensor chances = tensor({0.F, 1.F, 1.5F, -0.5F, nan}, {.dtype = dtype, .device = "cuda"});
+
+    const Floats drawn = cast(bernoulli(chances), DType::kFloat32).to_vector<float>();
+
+    EXPECT_EQ((Floats{drawn[0], drawn[1]}), (Floats{0, 1})) << dtype;
+    for (const size_t i : {2, 3, 4})
+      EXPECT_TRUE(std::isnan(drawn[i])) << dtype << " " << i;
   }
 }
 

@@ -248,9 +248,12 @@ void DeviceCollectives::all_reduce(const void* source, void* target, int64_t cou
   const int64_t bytes = bytes_of(count, dtype);
   DeviceCommunicator* const there = shared(what);
   if (NcclGroup* const nccl = there == nullptr ? this->nccl(what) : nullptr) {
+    // Its largest and smallest values are not NaN where one of several is.
+    const bool adds = op == ReduceOp::kSum || op == ReduceOp::kMean;
+    const bool is_fast = is_fast_ && adds && nccl->can_reduce(dtype);
     const Fingerprint call =
-        mark(what, is_fast_ ? "fast all_reduce by NCCL" : "all_reduce by NCCL", count, dtype, op);
-    if (count == 0 || (is_fast_ && nccl->can_reduce(dtype))) {
+        mark(what, is_fast ? "fast all_reduce by NCCL" : "all_reduce by NCCL", count, dtype, op);
+    if (count == 0 || is_fast) {
       agree(call);
       if (count > 0) nccl->all_reduce(source, target, count, dtype, op, call);
       return;

@@ -1,7 +1,10 @@
 // Data between ranks that have a device each goes through NCCL, emulated.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -130,11 +133,24 @@ TEST_F(CudaNccl, AddsByItselfIfAllowed) {
     const int64_t before = cuda_emulator::library_calls().nccl;
     comm::barrier();
     EXPECT_EQ(values(comm::all_reduce(there)), std::vector<double>(30000, 3));
-    EXPECT_EQ(values(comm::all_reduce(there, {.op = comm::Reduction::kMax})),
-              std::vector<double>(30000, 2));
+    EXPECT_EQ(values(comm::all_reduce(there + there)), std::vector<double>(30000, 6));
     comm::barrier();
     EXPECT_EQ(cuda_emulator::library_calls().nccl - before, 4);  // one for a rank and a call
     EXPECT_EQ(values(comm::all_reduce(cast(there, int8))), std::vector<double>(30000, 3));
+  });
+  unsetenv("FLOW_FAST_REDUCE");
+}
+
+// NCCL takes the number of a NaN and a number.
+TEST_F(CudaNccl, LeavesNanTheLargestAndTheSmallest) {
+  setenv("FLOW_FAST_REDUCE", "1", 1);
+  run_ranks(2, [] {
+    const double own = env::rank() == 0 ? std::numeric_limits<double>::quiet_NaN() : 1;
+    const Tensor x = full({300}, own, {.dtype = float32, .device = "cuda"});
+    for (const auto op : {comm::Reduction::kMax, comm::Reduction::kMin}) {
+      const std::vector<double> all = values(comm::all_reduce(x, {.op = op}));
+      EXPECT_TRUE(std::all_of(all.begin(), all.end(), [](double one) { return std::isnan(one); }));
+    }
   });
   unsetenv("FLOW_FAST_REDUCE");
 }

@@ -470,8 +470,15 @@ bool can_connect(const NcclOffer& a, const NcclOffer& b) {
 }
 
 std::optional<NcclInvitation> invite() {
+  // Before this version a thread has one group of calls in progress at most. The calls of several
+  // links are.
+  constexpr int kLeastVersion = 22700;
+  int version = 0;
   ncclUniqueId id{};
-  if (library().get_unique_id(&id) != ncclSuccess) return {};
+  if (library().get_version(&version) != ncclSuccess || version < kLeastVersion ||
+      library().get_unique_id(&id) != ncclSuccess) {
+    return {};
+  }
   NcclInvitation invitation;
   static_assert(sizeof(invitation.id) == sizeof(id.internal));
   std::memcpy(invitation.id, id.internal, sizeof(id.internal));

@@ -64,7 +64,7 @@ struct NcclInvitation {
   char id[128] = {};
 };
 
-// Empty if NCCL refuses.
+// Empty if NCCL refuses, or is older than 2.27.
 std::optional<NcclInvitation> invite();
 
 // A communicator of NCCL for one direction between two ranks, with a stream of its own. It never

@@ -90,6 +90,14 @@ TEST(CudaProcesses, SendMessagesThroughHostMemoryWhereNcclCannotConnect) {
   }
 }
 
+// It has one group of calls of a thread in progress at most, which is enough for collectives.
+TEST(CudaProcesses, SendMessagesThroughHostMemoryWhereNcclIsOld) {
+  const std::vector<std::string> old = {"CUDA_EMULATOR_MISSING=",
+                                        "CUDA_EMULATOR_NCCL_VERSION=22605"};
+  expect_lines(run_ranks_of("messages", old), "same, without NCCL");
+  expect_lines(run_ranks_of("collectives", old), "same, with NCCL");
+}
+
 // The other side would wait for it.
 TEST(CudaProcesses, UseHostMemoryWhereNcclRefusesOneSide) {
   for (const std::string name :

@@ -432,7 +432,8 @@ ncclResult_t add(ncclComm_t comm, Operation operation) {
 }  // namespace
 
 ncclResult_t ncclGetVersion(int* version) {
-  *version = 22800;
+  const char* const stated = std::getenv("CUDA_EMULATOR_NCCL_VERSION");
+  *version = stated == nullptr ? 22800 : std::atoi(stated);
   return ncclSuccess;
 }
 

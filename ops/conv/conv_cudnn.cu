@@ -117,6 +117,8 @@ class Handle {
     return handle_;
   }
 
+  std::mutex mutex;  // held while the handle is used
+
  private:
   cudnnHandle_t handle_ = nullptr;
 };
@@ -276,7 +278,9 @@ void run(const KernelContext& ctx) {
   const auto& state = ctx.state_as<ConvState>();
   const Library& lib = library();
   const cudaStream_t stream = cuda::stream_of(ctx);
-  const cudnnHandle_t handle = ctx.rank.slot<Handle>().on(stream);
+  auto& own = ctx.rank.slot<Handle>();
+  const std::lock_guard lock(own.mutex);
+  const cudnnHandle_t handle = own.on(stream);
   size_t bytes = 0;
   const int algorithm = state.algorithm(handle, bytes);
   if (algorithm < 0) {

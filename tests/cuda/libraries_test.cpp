@@ -2,8 +2,10 @@
 // computes what, and which mistakes of callers they find.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <cublasLt.h>
@@ -519,6 +521,34 @@ TEST_F(CudaConvolutions, TakeViewsThatBeginAtAnyElement) {
   const auto expected = parts({x.to("cuda"), w.to("cuda"), bias.to("cuda"), dy.to("cuda")});
   for (size_t i = 0; i < expected.size(); ++i)
     EXPECT_TRUE(actual[i].to("cpu").equal(expected[i].to("cpu"))) << "result " << i;
+}
+
+// The threads of a rank share a handle, which only one of them may use at a time.
+TEST_F(CudaConvolutions, OfTwoThreadsTakeTurns) {
+  const Tensor x = randn({1, 2, 5, 5}, {.device = "cuda"});
+  const Tensor w = randn({3, 2, 3, 3}, {.device = "cuda"});
+  static_cast<void>(conv2d(x, w));  // searches for an algorithm
+  const int64_t before = library_calls().mistakes;
+  std::atomic<int> num_running = 0;
+  const auto run = [&] {
+    const NoGradGuard no_grad;
+    ++num_running;
+    while (num_running < 2)
+      std::this_thread::yield();
+    try {
+      for (int i = 0; i < 1000; ++i)
+        static_cast<void>(conv2d(x, w));
+    } catch (const Error&) {
+      // The mistake was counted.
+    }
+  };
+  std::thread other(run);
+  run();
+  other.join();
+
+  EXPECT_EQ(library_calls().mistakes, before) << last_mistake();
+  EXPECT_TRUE(allclose(conv2d(x, w).to("cpu"), conv2d(x.to("cpu"), w.to("cpu")),
+                       {.rtol = 1e-5, .atol = 1e-5}));
 }
 
 // Calls of cuDNN for a convolution of (1, 2, 5, 5) with a filter of (3, 2, 3, 3).

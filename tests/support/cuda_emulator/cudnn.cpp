@@ -93,5 +93,15 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   if (handle == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
   handle->check_device("cudnnSetStream");
   handle->stream = stream;
+  const std::thread::id last = handle->user.exchange(std::this_thread::get_id());
+  const bool is_shared = last != std::thread::id() && last != std::this_thread::get_id();
+  if (is_shared) std::this_thread::yield();  // who uses the handle at the same time comes now
   return CUDNN_STATUS_SUCCESS;
+}
+
+void EmulatedCudnn::check_user(const char* call) const {
+  const std::thread::id last = user;
+  if (last == std::thread::id() || last == std::this_thread::get_id()) return;
+  cuda_emulator::report_mistake(std::string(call) +
+                                ": another thread uses the handle at the same time");
 }

@@ -307,6 +307,7 @@ struct Call {
 cudnnStatus_t convolve(const Call& call, const void* x, const void* w, const void* y,
                        void* result) {
   if (call.handle == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
+  call.handle->check_user(call.name);
   Problem problem;
   const cudnnStatus_t status =
       describe(call.name, call.x_desc, call.w_desc, call.conv, call.y_desc, problem);

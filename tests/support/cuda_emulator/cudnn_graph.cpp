@@ -652,6 +652,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
                                   cudnnBackendDescriptor_t pack) {
   constexpr auto* kCall = "cudnnBackendExecute";
   if (handle == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
+  handle->check_user(kCall);
   if (!node_of(plan).is_finalized || !node_of(pack).is_finalized) {
     return cudnn_mistake(str(kCall, ": the plan or the pack is not finalized"),
                          CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);

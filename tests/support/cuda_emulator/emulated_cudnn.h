@@ -1,7 +1,9 @@
 // What the parts of the emulated cuDNN share.
 #pragma once
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cudnn.h"
@@ -9,6 +11,10 @@
 
 struct EmulatedCudnn : cuda_emulator::LibraryHandle {
   cudaStream_t stream = nullptr;
+  std::atomic<std::thread::id> user = std::thread::id();  // who has set the stream
+
+  // Reports that another thread has set the stream since the caller did: it uses the handle too.
+  void check_user(const char* call) const;
 };
 
 namespace cuda_emulator {

@@ -187,8 +187,12 @@ void scatter_value(const KernelContext& ctx) {
   });
 }
 
+// The product of a piece may overflow where the running product never does, such as that of large
+// values after a zero.
 template <ScatterReduction kKind>
 struct Reduce {
+  static constexpr bool kInPieces = kKind != ScatterReduction::kProduct;
+
   template <class T>
   static __device__ Wide<T> join(Wide<T> a, Wide<T> b) {
     if constexpr (std::is_same_v<T, bool>) {

@@ -61,8 +61,10 @@ class SortedPlaces {
 };
 
 // Combines values that share a place; `a` is the current value. Bools are combined by "or", and
-// integers wrap around.
+// integers wrap around. In pieces: values may be combined with each other first.
 struct AddValues {
+  static constexpr bool kInPieces = true;
+
   template <class T>
   static __device__ Wide<T> join(Wide<T> a, Wide<T> b) {
     if constexpr (std::is_same_v<T, bool>) {
@@ -160,10 +162,30 @@ struct JoinPieces {
   }
 };
 
+// Combines the values of each place with what is there, one after the other.
+template <class T, class Join>
+struct JoinInOrder {
+  Segments<T> segments;
+
+  __device__ void operator()(int64_t item) const {
+    const auto [p, column] = divide(item, segments.columns);
+    if (!segments.places.begins(p)) return;
+    Wide<T> joined = widen(segments.result(p, column));
+    int64_t next = p;
+    do {
+      joined = Join::template join<T>(joined, widen(segments.value(next, column)));
+    } while (segments.places.continues(++next));
+    segments.result(p, column) = narrow<T>(joined);
+  }
+};
+
 // Combines the values of each place with the target. Requires: `segments` has a value at least.
 template <class Join, class T>
 void join_segments(const KernelContext& ctx, const Segments<T>& segments) {
   const int64_t count = segments.places.count;
+  if constexpr (!Join::kInPieces) {
+    return for_each_element(ctx, count * segments.columns, JoinInOrder<T, Join>{segments});
+  }
   const int64_t pieces = (count + kSegmentPiece - 1) / kSegmentPiece;
   const ScratchArray<Wide<T>> parts(ctx, 2 * pieces * segments.columns);
   Wide<T>* const heads = parts.data();

@@ -40,6 +40,18 @@ TEST_F(CudaReduce, RunningProductsAreZeroAfterAZero) {
   EXPECT_EQ(sum(abs(cumprod(host.to("cuda"), 0))).item(), 0);
 }
 
+// The same of values that go to one place.
+TEST_F(CudaReduce, ScatteredProductsAreZeroAfterAZero) {
+  for (const DType dtype : {float32, float16}) {
+    Tensor host = full({100}, 1e4, {.dtype = dtype});
+    host.narrow(0, 0, 1).fill_(0);
+    const Tensor index = zeros({100}, {.dtype = int64, .device = "cuda"});
+    const Tensor one = ones({1}, {.dtype = dtype, .device = "cuda"});
+
+    EXPECT_EQ(scatter_reduce(one, 0, index, host.to("cuda"), "prod").item(), 0) << dtype;
+  }
+}
+
 // Threads share a line that is long enough; the last ones may have nothing to do.
 TEST_F(CudaReduce, GradientsOfRunningProductsOfLongLinesAsOnTheCpu) {
   manual_seed(5);

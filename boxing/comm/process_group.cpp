@@ -81,6 +81,7 @@ struct ProcessGroup::PendingReceive final : TransferState {
   ~PendingReceive() override {
     const auto lock = group->world_.lock();
     std::erase(group->peer(peer).expected, &expected);
+    if (expected.host) memory = std::make_shared<const Ref<Storage>>(std::move(expected.host));
     group->world_.drop(std::move(expected.bulk), std::move(memory));
     if (!expected.is_on_device()) return;
     order_after_transfer(group->devices_.context(), expected.on_device.end);

@@ -98,6 +98,11 @@ TEST(CudaProcesses, SendMessagesThroughHostMemoryWhereNcclIsOld) {
   expect_lines(run_ranks_of("collectives", old), "same, with NCCL");
 }
 
+// As between hosts.
+TEST(CudaProcesses, KeepTheHostMemoryOfAReceiveThatIsDropped) {
+  expect_lines(run_ranks_of("dropped_receive", {"CUDA_EMULATOR_MISSING=libnccl"}), "same");
+}
+
 // The other side would wait for it.
 TEST(CudaProcesses, UseHostMemoryWhereNcclRefusesOneSide) {
   for (const std::string name :

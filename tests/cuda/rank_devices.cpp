@@ -1,6 +1,7 @@
 // What ranks of emulated devices pass to each other, next to the same in host memory:
 // rank_devices CASE. Rank 0 prints "rank 0: same, with NCCL" or what differs.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdint>
@@ -17,8 +18,12 @@
 #include <flow/flow.h>
 
 #include "boxing/comm/device_copy.h"
+#include "boxing/comm/mpi_transport.h"
+#include "boxing/comm/process_communicator.h"
+#include "boxing/comm/process_world.h"
 #include "core/context.h"
 #include "core/device/device_graph.h"
+#include "core/device/device_memory.h"
 #include "core/device/device_time.h"
 #include "graph/run/compiled_step.h"
 #include "tests/cuda/compiled_trainings.h"
@@ -285,6 +290,48 @@ bool run_messages_by_pointers() {
     checks.expect(has(received, static_cast<double>(2 - me())), "values");
     send_many(checks, size);
   }
+  return checks.report();
+}
+
+// The receiver of a message does not wait for it, because of an exception. Nobody else gets the
+// host memory to which it comes while it may still come.
+bool drop_receive() {
+  namespace boxing = flow::boxing;
+  flow::RankContext& rank = *flow::thread_state().context;
+  comm::barrier();  // by what the rank then keeps
+  const auto world = std::make_shared<boxing::ProcessWorld>(
+      boxing::internal::connect_mpi_by_messages(int64_t{1} << 30));
+  rank.slot_ptr<boxing::ProcessWorld>() = world;
+  const auto both = boxing::make_process_communicator(rank, {0, 1}, me());
+  const boxing::Fingerprint here{.site = flow::Site::here()};
+  boxing::Fingerprint on_device = here;
+  on_device.device = flow::DeviceType::kCuda;
+  constexpr auto kBytes = static_cast<int64_t>(kLarge * sizeof(float));
+  const auto x = std::make_shared<Tensor>(filled(kLarge, 3));
+  Checks checks;
+  if (me() == 0) {
+    boxing::Transfer sending = both->isend(x->impl().data(), kBytes, 1, 5, on_device);
+    comm::barrier();
+    comm::barrier();  // nothing is done for the message meanwhile
+    both->wait(std::move(sending));
+    both->barrier(here);
+  } else {
+    comm::barrier();
+    boxing::Transfer receiving = both->irecv(x->impl().data(), kBytes, 0, 5, on_device);
+    receiving->memory = x;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    while (std::chrono::steady_clock::now() < end)
+      world->advance();  // the rank learns of the message and shows where it is to come
+    receiving.reset();
+    const flow::Ref<flow::Storage> next = flow::allocate_staging(rank, kBytes);
+    auto* const numbers = reinterpret_cast<float*>(next->data());
+    std::fill_n(numbers, kLarge, 4.0F);
+    comm::barrier();
+    both->barrier(here);
+    checks.expect(std::all_of(numbers, numbers + kLarge, [](float one) { return one == 4; }),
+                  "memory of another message");
+  }
+  rank.slot_ptr<boxing::ProcessWorld>() = nullptr;
   return checks.report();
 }
 
@@ -576,6 +623,7 @@ int main(int argc, char** argv) {
       {"empty_part", gather_an_empty_part},
       {"messages", run_messages},
       {"messages_one_device", run_messages_on_one_device},
+      {"dropped_receive", drop_receive},
       {"pipeline", run_pipeline},
       {"messages_by_pointers", run_messages_by_pointers},
       {"pipelines_by_pointers", run_pipelines_by_pointers},

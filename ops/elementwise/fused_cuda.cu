@@ -79,6 +79,10 @@ struct DeviceOutput {
   uint8_t slot = 0;
 };
 
+// The most that a block has: a value in a slot for each input and result. Every device since Ampere
+// lets a block have 99 KiB.
+static_assert((kInputs + kInstructions) * cuda::kBlockThreads * sizeof(Lanes) <= size_t{99} << 10);
+
 struct DeviceProgram {
   int64_t numel = 0;
   int num_inputs = 0, num_instructions = 0, num_outputs = 0, num_slots = 0, num_dims = 0;
@@ -224,7 +228,7 @@ __device__ void run_program(const DeviceProgram& program, Slots slots) {
   }
 }
 
-// Contiguous operands whose packs are aligned, and numbers, whose strides are 0.
+// Contiguous operands of the result's shape whose packs are aligned.
 __global__ void run_packs(DeviceProgram program, int64_t packs) {
   FLOW_CUDA_DYNAMIC_SHARED(Lanes, memory);
   const Slots slots(memory);

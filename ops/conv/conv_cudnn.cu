@@ -129,9 +129,22 @@ cudnnDataType_t data_type(DType dtype) {
   return dtype == DType::kFloat64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
 }
 
-// The descriptors of a call and the algorithm, chosen at the first run. Shared by ranks.
+// The descriptors of a call and its algorithms, searched at the first run. Shared by ranks.
 class ConvState {
  public:
+  // An algorithm is the one that was proposed only together with its math type, which is in the
+  // descriptor of the convolution.
+  struct Algorithm {
+    Algorithm(const ConvState& state, int proposed, cudnnMathType_t math, size_t bytes);
+    ~Algorithm();
+    Algorithm(const Algorithm&) = delete;
+    Algorithm& operator=(const Algorithm&) = delete;
+
+    const int number;
+    const size_t workspace;  // bytes
+    cudnnConvolutionDescriptor_t conv = nullptr;
+  };
+
   ConvState(const ConvRoles& call_roles, const ConvSizes& call_sizes, DType call_dtype,
             KernelChoice otherwise)
       : roles(call_roles), sizes(call_sizes), dtype(call_dtype), fallback(std::move(otherwise)) {
@@ -140,17 +153,16 @@ class ConvState {
     check(lib.CreateTensorDescriptor(&y), "cudnnCreateTensorDescriptor");
     check(lib.CreateTensorDescriptor(&bias), "cudnnCreateTensorDescriptor");
     check(lib.CreateFilterDescriptor(&weight), "cudnnCreateFilterDescriptor");
-    check(lib.CreateConvolutionDescriptor(&conv), "cudnnCreateConvolutionDescriptor");
-    std::vector<int> in, out, kernel, padding, stride, dilation;
+    std::vector<int> in, out, kernel;
     const size_t first = sizes.num_dims == 3 ? 0 : 1;  // at least two spatial dims
     for (size_t d = first; d < kMaxSpatialDims; ++d) {
       const WindowDim& window = sizes.window[d];
       in.push_back(static_cast<int>(window.in));
       out.push_back(static_cast<int>(window.out));
       kernel.push_back(static_cast<int>(window.kernel));
-      padding.push_back(static_cast<int>(window.padding));
-      stride.push_back(static_cast<int>(window.stride));
-      dilation.push_back(static_cast<int>(window.dilation));
+      padding_.push_back(static_cast<int>(window.padding));
+      stride_.push_back(static_cast<int>(window.stride));
+      dilation_.push_back(static_cast<int>(window.dilation));
     }
     const cudnnDataType_t type = data_type(dtype);
     set_tensor(x, type, sizes.batch, sizes.in_channels, in);
@@ -161,17 +173,6 @@ class ConvState {
     check(lib.SetFilterNdDescriptor(weight, type, CUDNN_TENSOR_NCHW,
                                     static_cast<int>(filter.size()), filter.data()),
           "cudnnSetFilterNdDescriptor");
-    const cudnnDataType_t computes =
-        type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
-    check(lib.SetConvolutionNdDescriptor(conv, static_cast<int>(padding.size()), padding.data(),
-                                         stride.data(), dilation.data(), CUDNN_CROSS_CORRELATION,
-                                         computes),
-          "cudnnSetConvolutionNdDescriptor");
-    check(lib.SetConvolutionGroupCount(conv, static_cast<int>(groups)),
-          "cudnnSetConvolutionGroupCount");
-    const cudnnMathType_t math =
-        is_half(dtype) ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;  // no TF32 unasked
-    check(lib.SetConvolutionMathType(conv, math), "cudnnSetConvolutionMathType");
   }
 
   ~ConvState() {
@@ -180,38 +181,26 @@ class ConvState {
     static_cast<void>(lib.DestroyTensorDescriptor(y));
     static_cast<void>(lib.DestroyTensorDescriptor(bias));
     static_cast<void>(lib.DestroyFilterDescriptor(weight));
-    static_cast<void>(lib.DestroyConvolutionDescriptor(conv));
   }
 
   ConvState(const ConvState&) = delete;
   ConvState& operator=(const ConvState&) = delete;
 
-  // cuDNN's first choice among its deterministic algorithms; negative: it has none. The algorithm
-  // is the one that was proposed only together with its math type, which the descriptor gets.
-  int algorithm(cudnnHandle_t handle, size_t& workspace) const {
+  // cuDNN's first choice among its deterministic algorithms that no call has refused; null: there
+  // is none. It stays valid as long as the state.
+  const Algorithm* algorithm(cudnnHandle_t handle) const {
     const std::lock_guard lock(mutex_);
-    if (!is_chosen_) {
-      const Library& lib = library();
-      if (roles.writes_x) {
-        choose<cudnnConvolutionBwdDataAlgoPerf_t>([&](int count, int* found, auto* results) {
-          return lib.GetConvolutionBackwardDataAlgorithm_v7(handle, weight, y, conv, x, count,
-                                                            found, results);
-        });
-      } else if (roles.writes_weight) {
-        choose<cudnnConvolutionBwdFilterAlgoPerf_t>([&](int count, int* found, auto* results) {
-          return lib.GetConvolutionBackwardFilterAlgorithm_v7(handle, x, y, conv, weight, count,
-                                                              found, results);
-        });
-      } else {
-        choose<cudnnConvolutionFwdAlgoPerf_t>([&](int count, int* found, auto* results) {
-          return lib.GetConvolutionForwardAlgorithm_v7(handle, x, weight, conv, y, count, found,
-                                                       results);
-        });
-      }
-      is_chosen_ = true;
+    if (!is_searched_) {
+      search(handle);
+      is_searched_ = true;
     }
-    workspace = workspace_;
-    return algorithm_;
+    return next_ < algorithms_.size() ? algorithms_[next_].get() : nullptr;
+  }
+
+  // A call has refused the algorithm, although the search proposed it.
+  void refuse(const Algorithm& algorithm) const {
+    const std::lock_guard lock(mutex_);
+    if (next_ < algorithms_.size() && algorithms_[next_].get() == &algorithm) ++next_;
   }
 
   const ConvRoles roles;
@@ -222,7 +211,6 @@ class ConvState {
   cudnnTensorDescriptor_t y = nullptr;
   cudnnTensorDescriptor_t bias = nullptr;
   cudnnFilterDescriptor_t weight = nullptr;
-  cudnnConvolutionDescriptor_t conv = nullptr;
 
  private:
   static std::vector<int> joined(int64_t first, int64_t second, const std::vector<int>& rest) {
@@ -242,8 +230,31 @@ class ConvState {
           "cudnnSetTensorNdDescriptor");
   }
 
+  void search(cudnnHandle_t handle) const {
+    const Library& lib = library();
+    const cudnnMathType_t math =
+        is_half(dtype) ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;  // no TF32 unasked
+    const Algorithm any(*this, 0, math, 0);
+    if (roles.writes_x) {
+      keep<cudnnConvolutionBwdDataAlgoPerf_t>([&](int count, int* found, auto* results) {
+        return lib.GetConvolutionBackwardDataAlgorithm_v7(handle, weight, y, any.conv, x, count,
+                                                          found, results);
+      });
+    } else if (roles.writes_weight) {
+      keep<cudnnConvolutionBwdFilterAlgoPerf_t>([&](int count, int* found, auto* results) {
+        return lib.GetConvolutionBackwardFilterAlgorithm_v7(handle, x, y, any.conv, weight, count,
+                                                            found, results);
+      });
+    } else {
+      keep<cudnnConvolutionFwdAlgoPerf_t>([&](int count, int* found, auto* results) {
+        return lib.GetConvolutionForwardAlgorithm_v7(handle, x, weight, any.conv, y, count, found,
+                                                     results);
+      });
+    }
+  }
+
   template <class Perf, class Get>
-  void choose(const Get& get) const {
+  void keep(const Get& get) const {
     constexpr size_t kMostWorkspace = size_t{1} << 30;
     std::array<Perf, 16> results{};
     int found = 0;
@@ -257,70 +268,103 @@ class ConvState {
         continue;
       }
       if (dtype == DType::kFloat32 && result.mathType != CUDNN_FMA_MATH) continue;  // TF32
-      check(library().SetConvolutionMathType(conv, result.mathType), "cudnnSetConvolutionMathType");
-      algorithm_ = static_cast<int>(result.algo);
-      workspace_ = result.memory;
-      return;
+      algorithms_.push_back(std::make_unique<const Algorithm>(*this, static_cast<int>(result.algo),
+                                                              result.mathType, result.memory));
     }
   }
 
+  std::vector<int> padding_, stride_, dilation_;
   mutable std::mutex mutex_;
-  mutable bool is_chosen_ = false;
-  mutable int algorithm_ = -1;
-  mutable size_t workspace_ = 0;
+  mutable bool is_searched_ = false;
+  mutable std::vector<std::unique_ptr<const Algorithm>> algorithms_;  // as cuDNN orders them
+  mutable size_t next_ = 0;  // the first that no call has refused
 };
+
+ConvState::Algorithm::Algorithm(const ConvState& state, int proposed, cudnnMathType_t math,
+                                size_t bytes)
+    : number(proposed), workspace(bytes) {
+  const Library& lib = library();
+  const cudnnDataType_t computes =
+      state.dtype == DType::kFloat64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+  check(lib.CreateConvolutionDescriptor(&conv), "cudnnCreateConvolutionDescriptor");
+  check(lib.SetConvolutionNdDescriptor(conv, static_cast<int>(state.padding_.size()),
+                                       state.padding_.data(), state.stride_.data(),
+                                       state.dilation_.data(), CUDNN_CROSS_CORRELATION, computes),
+        "cudnnSetConvolutionNdDescriptor");
+  check(lib.SetConvolutionGroupCount(conv, static_cast<int>(state.sizes.groups)),
+        "cudnnSetConvolutionGroupCount");
+  check(lib.SetConvolutionMathType(conv, math), "cudnnSetConvolutionMathType");
+}
+
+ConvState::Algorithm::~Algorithm() {
+  static_cast<void>(library().DestroyConvolutionDescriptor(conv));
+}
 
 // cuDNN takes memory that is aligned to 4 bytes at least, also of 16-bit elements. Views may begin
 // at any element.
 constexpr size_t kAlignment = 16;
 
-void run(const KernelContext& ctx) {
+// Queues the convolution. Returns cuDNN's status.
+cudnnStatus_t convolve(const KernelContext& ctx, cudnnHandle_t handle,
+                       const ConvState::Algorithm& algorithm, const void* a, const void* b) {
   const auto& state = ctx.state_as<ConvState>();
   const Library& lib = library();
-  const cudaStream_t stream = cuda::stream_of(ctx);
-  auto& own = ctx.rank.slot<Handle>();
-  const std::lock_guard lock(own.mutex);
-  const cudnnHandle_t handle = own.on(stream);
-  size_t bytes = 0;
-  const int algorithm = state.algorithm(handle, bytes);
-  if (algorithm < 0) {
-    state.fallback.fn({ctx.inputs, ctx.outputs, ctx.attrs, state.fallback.state.get(), ctx.random,
-                       ctx.rank, ctx.site});
-    return;
-  }
-  const DenseInput first(ctx, 0, kAlignment);
-  const DenseInput second(ctx, 1, kAlignment);
-  const auto workspace = ctx.scratch(bytes + 1);
+  const auto workspace = ctx.scratch(algorithm.workspace + 1);
   const double one_f64 = 1, zero_f64 = 0;
   const float one_f32 = 1, zero_f32 = 0;
   const bool is_f64 = state.dtype == DType::kFloat64;
   const void* one = is_f64 ? static_cast<const void*>(&one_f64) : &one_f32;
   const void* zero = is_f64 ? static_cast<const void*>(&zero_f64) : &zero_f32;
-  const void* a = first.as<std::byte>();
-  const void* b = second.as<std::byte>();
   void* result = ctx.out(0).data;
   if (state.roles.writes_x) {
-    check(lib.ConvolutionBackwardData(handle, one, state.weight, b, state.y, a, state.conv,
-                                      static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm),
-                                      workspace->data(), bytes, zero, state.x, result),
-          "cudnnConvolutionBackwardData");
-  } else if (state.roles.writes_weight) {
-    check(lib.ConvolutionBackwardFilter(handle, one, state.x, a, state.y, b, state.conv,
-                                        static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm),
-                                        workspace->data(), bytes, zero, state.weight, result),
-          "cudnnConvolutionBackwardFilter");
-    if (state.roles.has_bias) sum_conv_bias(ctx, state.sizes);
-  } else {
-    check(lib.ConvolutionForward(handle, one, state.x, a, state.weight, b, state.conv,
-                                 static_cast<cudnnConvolutionFwdAlgo_t>(algorithm),
-                                 workspace->data(), bytes, zero, state.y, result),
-          "cudnnConvolutionForward");
-    if (state.roles.has_bias) {
-      const DenseInput bias(ctx, 2, kAlignment);
-      check(lib.AddTensor(handle, one, state.bias, bias.as<std::byte>(), one, state.y, result),
-            "cudnnAddTensor");
-    }
+    return lib.ConvolutionBackwardData(handle, one, state.weight, b, state.y, a, algorithm.conv,
+                                       static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm.number),
+                                       workspace->data(), algorithm.workspace, zero, state.x,
+                                       result);
   }
+  if (state.roles.writes_weight) {
+    return lib.ConvolutionBackwardFilter(
+        handle, one, state.x, a, state.y, b, algorithm.conv,
+        static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm.number), workspace->data(),
+        algorithm.workspace, zero, state.weight, result);
+  }
+  return lib.ConvolutionForward(handle, one, state.x, a, state.weight, b, algorithm.conv,
+                                static_cast<cudnnConvolutionFwdAlgo_t>(algorithm.number),
+                                workspace->data(), algorithm.workspace, zero, state.y, result);
+}
+
+void add_bias(const KernelContext& ctx, cudnnHandle_t handle) {
+  const auto& state = ctx.state_as<ConvState>();
+  if (!state.roles.has_bias || state.roles.writes_x) return;
+  if (state.roles.writes_weight) return sum_conv_bias(ctx, state.sizes);
+  const double one_f64 = 1;
+  const float one_f32 = 1;
+  const void* one = state.dtype == DType::kFloat64 ? static_cast<const void*>(&one_f64) : &one_f32;
+  const DenseInput bias(ctx, 2, kAlignment);
+  check(library().AddTensor(handle, one, state.bias, bias.as<std::byte>(), one, state.y,
+                            ctx.out(0).data),
+        "cudnnAddTensor");
+}
+
+// A call may refuse an algorithm that the search has proposed; the next one then has its turn.
+void run(const KernelContext& ctx) {
+  const auto& state = ctx.state_as<ConvState>();
+  auto& own = ctx.rank.slot<Handle>();
+  const std::lock_guard lock(own.mutex);
+  const cudnnHandle_t handle = own.on(cuda::stream_of(ctx));
+  const DenseInput first(ctx, 0, kAlignment);
+  const DenseInput second(ctx, 1, kAlignment);
+  while (const ConvState::Algorithm* const algorithm = state.algorithm(handle)) {
+    const cudnnStatus_t status =
+        convolve(ctx, handle, *algorithm, first.as<std::byte>(), second.as<std::byte>());
+    if (status != CUDNN_STATUS_NOT_SUPPORTED) {
+      check(status, "a convolution by cuDNN");
+      return add_bias(ctx, handle);
+    }
+    state.refuse(*algorithm);
+  }
+  state.fallback.fn({ctx.inputs, ctx.outputs, ctx.attrs, state.fallback.state.get(), ctx.random,
+                     ctx.rank, ctx.site});
 }
 
 // cuDNN counts windows from the padding at both ends alike, and elements in 32 bits.

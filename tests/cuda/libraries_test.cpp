@@ -459,7 +459,13 @@ class CudaConvolutions : public testing::Test {
  protected:
   void SetUp() override {
     if (!has_cudnn()) GTEST_SKIP() << "cuDNN is missing";
+    cuda_emulator::refuse_algorithms(0);
   }
+
+  void TearDown() override { cuda_emulator::refuse_algorithms(at_first_); }
+
+ private:
+  int at_first_ = cuda_emulator::refused_algorithms();
 };
 
 TEST_F(CudaConvolutions, AndTheirGradientsComeFromCudnn) {
@@ -523,6 +529,46 @@ TEST_F(CudaConvolutions, TakeViewsThatBeginAtAnyElement) {
     EXPECT_TRUE(actual[i].to("cpu").equal(expected[i].to("cpu"))) << "result " << i;
 }
 
+// The first two proposals are never used by gradients, the first never by the forward pass.
+TEST_F(CudaConvolutions, TryTheAlgorithmsInTurnAndThenTheirOwnKernel) {
+  int64_t rows = 5;  // a new convolution each time: what a rank has learnt about one stays
+  for (const DType dtype : {float32, bfloat16, float64}) {
+    for (const int refused : {0, 2, 3}) {
+      cuda_emulator::refuse_algorithms(refused);
+      const Tensor x = cast(randn({1, 2, ++rows, 5}) * 0.5, dtype);
+      const Tensor w = cast(randn({3, 2, 3, 3}) * 0.5, dtype);
+      const auto parts = [](const Tensor& x_in, const Tensor& w_in) {
+        const Tensor in[] = {x_in.detach().requires_grad_(), w_in.detach().requires_grad_()};
+        const Tensor y = conv2d(in[0], in[1]);
+        std::vector<Tensor> all = grad({y}, {in[0], in[1]}, {.grad_outputs = {y.detach()}});
+        all.push_back(y.detach());
+        return all;
+      };
+      const LibraryCalls before = library_calls();
+
+      const std::vector<Tensor> actual = parts(x.to("cuda"), w.to("cuda"));
+      const LibraryCalls after = library_calls();
+      static_cast<void>(parts(x.to("cuda"), w.to("cuda")));
+      const LibraryCalls again = library_calls();
+
+      const auto what = str(dtype, ", ", refused, " algorithms refused");
+      const std::vector<Tensor> expected = parts(x, w);
+      for (size_t i = 0; i < actual.size(); ++i) {
+        EXPECT_LT(largest_difference(actual[i], expected[i]),
+                  tolerance_of(dtype) * std::max(1.0, abs(expected[i]).max().item()))
+            << what << ", result " << i;
+      }
+      EXPECT_EQ(after.convolutions - before.convolutions, refused == 3 ? 0 : 3) << what;
+      EXPECT_EQ(after.conv_refusals - before.conv_refusals, refused == 0   ? 0
+                                                            : refused == 2 ? 1
+                                                                           : 4)
+          << what;
+      EXPECT_EQ(again.conv_refusals, after.conv_refusals) << what << ": tried again";
+      EXPECT_EQ(again.mistakes, before.mistakes) << last_mistake();
+    }
+  }
+}
+
 // The threads of a rank share a handle, which only one of them may use at a time.
 TEST_F(CudaConvolutions, OfTwoThreadsTakeTurns) {
   const Tensor x = randn({1, 2, 5, 5}, {.device = "cuda"});
@@ -573,6 +619,7 @@ class Cudnn : public CudaConvolutions {
   }
 
   void TearDown() override {
+    CudaConvolutions::TearDown();
     if (handle_ == nullptr) return;
     cudnnDestroyTensorDescriptor(x_);
     cudnnDestroyTensorDescriptor(y_);
@@ -671,7 +718,6 @@ TEST_F(CudaConvolutions, AttentionComesFromCudnnAsAGraph) {
 // A thread that has neither device ends the ranks.
 TEST_F(CudaConvolutions, HandlesEndWhileTheirDeviceIsCurrent) {
   const LibraryCalls before = library_calls();
-  const int at_first = cuda_emulator::refused_algorithms();
 
   run_ranks(2, [] {
     const Tensor x = randn({1, 2, 72, 16}, {.device = "cuda"});
@@ -684,7 +730,6 @@ TEST_F(CudaConvolutions, HandlesEndWhileTheirDeviceIsCurrent) {
     comm::barrier();
   });
 
-  cuda_emulator::refuse_algorithms(at_first);
   EXPECT_EQ(library_calls().mistakes - before.mistakes, 0) << last_mistake();
 }
 

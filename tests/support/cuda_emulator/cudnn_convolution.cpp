@@ -325,6 +325,10 @@ cudnnStatus_t convolve(const Call& call, const void* x, const void* w, const voi
                              ", but the convolution has ", static_cast<int>(call.conv->math)),
                          CUDNN_STATUS_NOT_SUPPORTED);
   }
+  if (proposal - all.begin() < cuda_emulator::refused_algorithms()) {
+    cuda_emulator::count_call(&cuda_emulator::LibraryCalls::conv_refusals);
+    return CUDNN_STATUS_NOT_SUPPORTED;
+  }
   if (call.workspace_bytes < proposal->memory) {
     return cudnn_mistake(str(call.name, ": algorithm ", call.algorithm, " needs ", proposal->memory,
                              " bytes of workspace, not ", call.workspace_bytes));

@@ -9,8 +9,9 @@ struct EmulatedStream;
 
 namespace cuda_emulator {
 
-// cuBLASLt refuses calls with the first `count` algorithms that a search proposes, although it
-// proposed them. Default: the environment variable CUDA_EMULATOR_REFUSED_ALGORITHMS, else 0.
+// cuBLASLt and cuDNN's convolutions refuse calls with the first `count` algorithms that a search
+// proposes, although it proposed them. Default: the environment variable
+// CUDA_EMULATOR_REFUSED_ALGORITHMS, else 0.
 void refuse_algorithms(int count);
 int refused_algorithms();
 
@@ -34,15 +35,16 @@ int failing_queued_nccl_rank();
 
 // Calls since the start of the process.
 struct LibraryCalls {
-  int64_t lt_products = 0;   // that cuBLASLt took
-  int64_t lt_sums = 0;       // of these, that sum an operand too
-  int64_t lt_gelus = 0;      // of these, with gelu and its argument, or its gradient
-  int64_t lt_refusals = 0;   // of an algorithm that its search had proposed
-  int64_t products = 0;      // that cuBLAS took
-  int64_t convolutions = 0;  // that cuDNN took
-  int64_t graphs = 0;        // of operations that cuDNN ran
-  int64_t nccl = 0;          // sends, receives and reductions that NCCL began
-  int64_t mistakes = 0;      // of callers
+  int64_t lt_products = 0;    // that cuBLASLt took
+  int64_t lt_sums = 0;        // of these, that sum an operand too
+  int64_t lt_gelus = 0;       // of these, with gelu and its argument, or its gradient
+  int64_t lt_refusals = 0;    // of an algorithm that its search had proposed
+  int64_t products = 0;       // that cuBLAS took
+  int64_t convolutions = 0;   // that cuDNN took
+  int64_t conv_refusals = 0;  // of an algorithm that its search had proposed
+  int64_t graphs = 0;         // of operations that cuDNN ran
+  int64_t nccl = 0;           // sends, receives and reductions that NCCL began
+  int64_t mistakes = 0;       // of callers
 };
 
 LibraryCalls library_calls();

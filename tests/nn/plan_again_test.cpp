@@ -1,5 +1,6 @@
 // Every plan that flow saves is one that it reads: a second run of the same program compiles
 // nothing and computes the same bits.
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -78,9 +79,12 @@ class PlanAgain : public testing::Test {
       return by_rank;
     };
     const std::vector<Trained> without = train(""), first = train(folder_), second = train(folder_);
+    // A process may find the plan that another one, with equal parts, has saved just before.
+    EXPECT_FALSE(std::all_of(first.begin(), first.end(), [](const Trained& run) {
+      return run.is_from_cache;
+    })) << what;
     for (size_t rank = 0; rank < second.size(); ++rank) {
       const std::string of = str(what, ", rank ", rank);
-      EXPECT_FALSE(first[rank].is_from_cache) << of;
       EXPECT_TRUE(second[rank].is_from_cache) << of << ": " << second[rank].why_not;
       EXPECT_EQ(first[rank].results, without[rank].results) << of;
       EXPECT_EQ(second[rank].results, without[rank].results) << of;

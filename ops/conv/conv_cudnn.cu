@@ -304,45 +304,66 @@ ConvState::Algorithm::~Algorithm() {
 // at any element.
 constexpr size_t kAlignment = 16;
 
-// Queues the convolution. Returns cuDNN's status.
-cudnnStatus_t convolve(const KernelContext& ctx, cudnnHandle_t handle,
-                       const ConvState::Algorithm& algorithm, const void* a, const void* b) {
+// A factor of a call, in the type in which cuDNN computes.
+class Factor {
+ public:
+  Factor(int value, DType dtype)
+      : float64_(value),
+        float32_(static_cast<float>(value)),
+        is_float64_(dtype == DType::kFloat64) {}
+
+  const void* data() const { return is_float64_ ? static_cast<const void*>(&float64_) : &float32_; }
+
+ private:
+  double float64_;
+  float float32_;
+  bool is_float64_;
+};
+
+// False if the call refuses its algorithm; throws for another failure.
+bool is_taken(cudnnStatus_t status, const char* call) {
+  if (status == CUDNN_STATUS_NOT_SUPPORTED) return false;
+  check(status, call);
+  return true;
+}
+
+// Queues the convolution. Returns false if the call refuses the algorithm.
+bool convolve(const KernelContext& ctx, cudnnHandle_t handle, const ConvState::Algorithm& algorithm,
+              const void* a, const void* b) {
   const auto& state = ctx.state_as<ConvState>();
   const Library& lib = library();
   const auto workspace = ctx.scratch(algorithm.workspace + 1);
-  const double one_f64 = 1, zero_f64 = 0;
-  const float one_f32 = 1, zero_f32 = 0;
-  const bool is_f64 = state.dtype == DType::kFloat64;
-  const void* one = is_f64 ? static_cast<const void*>(&one_f64) : &one_f32;
-  const void* zero = is_f64 ? static_cast<const void*>(&zero_f64) : &zero_f32;
+  const Factor one(1, state.dtype), zero(0, state.dtype);
   void* result = ctx.out(0).data;
   if (state.roles.writes_x) {
-    return lib.ConvolutionBackwardData(handle, one, state.weight, b, state.y, a, algorithm.conv,
-                                       static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm.number),
-                                       workspace->data(), algorithm.workspace, zero, state.x,
-                                       result);
+    return is_taken(lib.ConvolutionBackwardData(
+                        handle, one.data(), state.weight, b, state.y, a, algorithm.conv,
+                        static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm.number),
+                        workspace->data(), algorithm.workspace, zero.data(), state.x, result),
+                    "cudnnConvolutionBackwardData");
   }
   if (state.roles.writes_weight) {
-    return lib.ConvolutionBackwardFilter(
-        handle, one, state.x, a, state.y, b, algorithm.conv,
-        static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm.number), workspace->data(),
-        algorithm.workspace, zero, state.weight, result);
+    return is_taken(lib.ConvolutionBackwardFilter(
+                        handle, one.data(), state.x, a, state.y, b, algorithm.conv,
+                        static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm.number),
+                        workspace->data(), algorithm.workspace, zero.data(), state.weight, result),
+                    "cudnnConvolutionBackwardFilter");
   }
-  return lib.ConvolutionForward(handle, one, state.x, a, state.weight, b, algorithm.conv,
-                                static_cast<cudnnConvolutionFwdAlgo_t>(algorithm.number),
-                                workspace->data(), algorithm.workspace, zero, state.y, result);
+  return is_taken(
+      lib.ConvolutionForward(handle, one.data(), state.x, a, state.weight, b, algorithm.conv,
+                             static_cast<cudnnConvolutionFwdAlgo_t>(algorithm.number),
+                             workspace->data(), algorithm.workspace, zero.data(), state.y, result),
+      "cudnnConvolutionForward");
 }
 
 void add_bias(const KernelContext& ctx, cudnnHandle_t handle) {
   const auto& state = ctx.state_as<ConvState>();
   if (!state.roles.has_bias || state.roles.writes_x) return;
   if (state.roles.writes_weight) return sum_conv_bias(ctx, state.sizes);
-  const double one_f64 = 1;
-  const float one_f32 = 1;
-  const void* one = state.dtype == DType::kFloat64 ? static_cast<const void*>(&one_f64) : &one_f32;
+  const Factor one(1, state.dtype);
   const DenseInput bias(ctx, 2, kAlignment);
-  check(library().AddTensor(handle, one, state.bias, bias.as<std::byte>(), one, state.y,
-                            ctx.out(0).data),
+  check(library().AddTensor(handle, one.data(), state.bias, bias.as<std::byte>(), one.data(),
+                            state.y, ctx.out(0).data),
         "cudnnAddTensor");
 }
 
@@ -355,12 +376,8 @@ void run(const KernelContext& ctx) {
   const DenseInput first(ctx, 0, kAlignment);
   const DenseInput second(ctx, 1, kAlignment);
   while (const ConvState::Algorithm* const algorithm = state.algorithm(handle)) {
-    const cudnnStatus_t status =
-        convolve(ctx, handle, *algorithm, first.as<std::byte>(), second.as<std::byte>());
-    if (status != CUDNN_STATUS_NOT_SUPPORTED) {
-      check(status, "a convolution by cuDNN");
+    if (convolve(ctx, handle, *algorithm, first.as<std::byte>(), second.as<std::byte>()))
       return add_bias(ctx, handle);
-    }
     state.refuse(*algorithm);
   }
   state.fallback.fn({ctx.inputs, ctx.outputs, ctx.attrs, state.fallback.state.get(), ctx.random,

@@ -531,9 +531,15 @@ TEST_F(CudaConvolutions, TakeViewsThatBeginAtAnyElement) {
 
 // The first two proposals are never used by gradients, the first never by the forward pass.
 TEST_F(CudaConvolutions, TryTheAlgorithmsInTurnAndThenTheirOwnKernel) {
+  struct Case {
+    int refused;
+    int64_t convolutions, refusals;  // of the forward pass and both gradients
+  };
+
   int64_t rows = 5;  // a new convolution each time: what a rank has learnt about one stays
   for (const DType dtype : {float32, bfloat16, float64}) {
-    for (const int refused : {0, 2, 3}) {
+    for (const auto [refused, convolutions, refusals] :
+         {Case{0, 3, 0}, Case{2, 3, 1}, Case{3, 0, 4}}) {
       cuda_emulator::refuse_algorithms(refused);
       const Tensor x = cast(randn({1, 2, ++rows, 5}) * 0.5, dtype);
       const Tensor w = cast(randn({3, 2, 3, 3}) * 0.5, dtype);
@@ -558,11 +564,8 @@ TEST_F(CudaConvolutions, TryTheAlgorithmsInTurnAndThenTheirOwnKernel) {
                   tolerance_of(dtype) * std::max(1.0, abs(expected[i]).max().item()))
             << what << ", result " << i;
       }
-      EXPECT_EQ(after.convolutions - before.convolutions, refused == 3 ? 0 : 3) << what;
-      EXPECT_EQ(after.conv_refusals - before.conv_refusals, refused == 0   ? 0
-                                                            : refused == 2 ? 1
-                                                                           : 4)
-          << what;
+      EXPECT_EQ(after.convolutions - before.convolutions, convolutions) << what;
+      EXPECT_EQ(after.conv_refusals - before.conv_refusals, refusals) << what;
       EXPECT_EQ(again.conv_refusals, after.conv_refusals) << what << ": tried again";
       EXPECT_EQ(again.mistakes, before.mistakes) << last_mistake();
     }

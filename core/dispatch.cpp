@@ -158,15 +158,16 @@ Tensor dispatch_raw(const OpDef& op, std::span<const Tensor* const> inputs, cons
 
 void internal::refuse_outputs(const OpDef& op, size_t room) {
   throw InvalidArgument(str("[", op.name, "] the op has ", op.num_outputs,
-                            " outputs, and the caller", " takes ", room, "; call dispatch_multi<",
+                            " outputs, and the caller takes ", room, "; call dispatch_multi<",
                             op.num_outputs, ">"));
 }
 
 Tensor dispatch(const OpDef& op, std::initializer_list<const Tensor*> inputs, Site site) {
   if (op.attrs != nullptr) {
-    throw InvalidArgument(str("[", op.name, "] the op has attrs, and the caller gives none; pass ",
-                              "them before the site"),
-                          site);
+    throw InvalidArgument(
+        str("[", op.name,
+            "] the op has attrs, and the caller gives none; pass them before the site"),
+        site);
   }
   return dispatch_raw(op, {inputs.begin(), inputs.size()}, nullptr, site);
 }

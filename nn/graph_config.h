@@ -112,10 +112,11 @@ class GraphConfig {
   // default. This change does not cause a compilation.
   GraphConfig& set_cuda_graphs(bool on = true);
   // Records the next runs on all ranks and writes them to one file, which Perfetto and flow-sim can
-  // open (docs/timelines.md). Rank 0 writes the file at the end of the last recorded run; later
-  // runs are not recorded. This change does not cause a compilation. Throws InvalidArgument for
-  // less than one run or a negative skip. The first run throws Unsupported for a graph of local
-  // tensors on several ranks.
+  // open (docs/timelines.md). If the graph has several plans, each counts its own runs, and the
+  // file shows the first that has enough. Rank 0 writes the file at the end of the last recorded
+  // run; later runs are not recorded. This change does not cause a compilation. Throws
+  // InvalidArgument for less than one run or a negative skip. The first run throws Unsupported for
+  // a graph of local tensors on several ranks.
   GraphConfig& set_timeline(const std::string& path, const TimelineOptions& options = {},
                             Site site = Site::here());
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include <unistd.h>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -81,6 +83,12 @@ std::string microarchitecture(std::string_view vendor, int family, int model) {
 const std::string& cpu_model() {
   static const std::string model = identify();
   return model;
+}
+
+int64_t second_level_cache_bytes() {
+  constexpr int64_t kUnknown = int64_t{256} << 10;
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or -1 where it is not known
+  return bytes > 0 ? bytes : kUnknown;
 }
 
 }  // namespace flow::ops

@@ -1,6 +1,7 @@
-// Which microarchitecture this CPU has, for tables that were measured on one.
+// Which microarchitecture this CPU has, for tables that were measured on one, and its cache.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,5 +15,8 @@ std::string microarchitecture(std::string_view vendor, int family, int model);
 
 // The microarchitecture of this CPU.
 const std::string& cpu_model();
+
+// The size of a core's second-level cache; 256 KiB if the system does not tell it.
+int64_t second_level_cache_bytes();
 
 }  // namespace flow::ops

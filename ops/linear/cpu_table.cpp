@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -21,7 +22,7 @@ namespace flow::ops {
 
 namespace {
 
-constexpr std::string_view kFirstLine = "flow cpu table 1";
+constexpr std::string_view kFirstLine = "flow cpu table 2";
 constexpr const char* kTypes[] = {"float", "double"};
 constexpr const char* kForms[] = {"NN", "NT", "TN", "TT"};
 
@@ -82,6 +83,16 @@ void parse_row(std::string_view line, GemmTable& table, int type, int form, int 
     if (line[i] != 'w' && line[i] != 'd' && line[i] != 'o') fail();
     table.letter(type, form, m, static_cast<int>(n), static_cast<int>(k)) = line[i];
   }
+}
+
+int64_t parse_depth(std::string_view text, const std::string& origin, int number) {
+  constexpr int64_t kStep = 64;
+  int64_t depth = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), depth);
+  if (error != std::errc() || end != text.data() + text.size() || depth <= 0 || depth > kMaxDepth ||
+      depth % kStep != 0)
+    throw_bad(origin, str("line ", number, " needs a multiple of ", kStep, " up to ", kMaxDepth));
+  return depth;
 }
 
 std::string read_file(const std::string& path) {
@@ -149,7 +160,8 @@ std::string product_libraries() {
 }
 
 std::string to_string(const CpuTable& table) {
-  std::string text = str(kFirstLine, "\ncpu ", table.cpu, "\nlibraries ", table.libraries, "\n");
+  std::string text = str(kFirstLine, "\ncpu ", table.cpu, "\nlibraries ", table.libraries,
+                         "\ndepth ", table.depth, "\n");
   for (int type = 0; type < GemmTable::kNumTypes; ++type) {
     for (int form = 0; form < GemmTable::kNumForms; ++form) {
       text += str("products ", kTypes[type], " ", kForms[form], "\n");
@@ -173,6 +185,8 @@ CpuTable parse_cpu_table(std::string_view text, const std::string& origin) {
   table.origin = origin;
   table.cpu = lines.after("cpu");
   table.libraries = lines.after("libraries");
+  const std::string_view depth = lines.after("depth");
+  table.depth = parse_depth(depth, origin, lines.number());
   for (int type = 0; type < GemmTable::kNumTypes; ++type) {
     for (int form = 0; form < GemmTable::kNumForms; ++form) {
       lines.expect(str("products ", kTypes[type], " ", kForms[form]));
@@ -191,6 +205,7 @@ CpuTable committed_cpu_table(CpuIsa isa, std::string_view microarchitecture) {
     return {.cpu = "zen3 avx2",
             .libraries = "oneDNN 2.6.3, OpenBLAS 0.3.21",
             .origin = "the committed table",
+            .depth = 512,
             .products = GemmTable(kGemmTableZen3Avx2)};
   }
   if (isa == CpuIsa::kAvx512 && microarchitecture == "zen5") {
@@ -203,12 +218,14 @@ CpuTable committed_cpu_table(CpuIsa isa, std::string_view microarchitecture) {
     return {.cpu = "sapphire-rapids avx512",
             .libraries = "oneDNN 2.6.3",
             .origin = "the committed table",
+            .depth = 512,
             .products = GemmTable(kGemmTableSapphireRapidsAvx512)};
   }
   const bool is_wide = isa == CpuIsa::kAvx512;
   return {.cpu = str("an Intel Xeon with ", is_wide ? "avx512" : "avx2"),
           .libraries = "oneDNN 2.6.3, OpenBLAS 0.3.21",
           .origin = "the committed table",
+          .depth = is_wide ? 256 : 512,
           .products = GemmTable(is_wide ? kGemmTableAvx512 : kGemmTableAvx2)};
 }
 

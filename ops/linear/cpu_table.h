@@ -1,4 +1,5 @@
-// What was measured on a CPU: the libraries that multiply fastest there. A table for a kind of CPU
+// What was measured on a CPU: the libraries that multiply fastest there, and how own kernels divide
+// a product. A table for a kind of CPU
 // is committed; flow-calibrate measures one for the machine at hand, which is read at the next
 // start. Nothing is measured while a program runs.
 #pragma once
@@ -11,10 +12,16 @@
 
 namespace flow::ops {
 
+inline constexpr int64_t kMaxDepth = 1024;
+
 struct CpuTable {
   std::string cpu;        // the microarchitecture and the instruction set: "zen4 avx512"
   std::string libraries;  // that were compared, with their versions
   std::string origin;     // the file, or what the committed table was measured on
+  // The longest part of a sum that own kernels add to a float product at once where the rows of the
+  // first operand are contiguous: a multiple of 64 up to kMaxDepth. It decides the order of
+  // additions.
+  int64_t depth = 256;
   GemmTable products;
 };
 

@@ -7,7 +7,7 @@
 // are the distances between stored rows and at least the length of one. beta = 0 writes C without
 // reading it. Sizes may be zero: k = 0 scales C by beta. C overlaps neither A nor B.
 //
-// gemm and gemm_batched run on the calling thread. A committed table (ops/linear/gemm_table.h)
+// gemm and gemm_batched run on the calling thread. A committed table (ops/linear/cpu_table.h)
 // chooses the back end (flow's own kernels, oneDNN, OpenBLAS) by the shape and the instruction set,
 // never by timing. gemm_parallel divides products among threads by their shape alone, never along
 // k, so its result does not depend on the number of threads:

@@ -13,7 +13,9 @@
 #include <new>
 #include <type_traits>
 
+#include "ops/kernel/cpu_model.h"
 #include "ops/kernel/divide_up.h"
+#include "ops/linear/cpu_table.h"
 
 namespace flow::ops {
 namespace {
@@ -38,8 +40,15 @@ constexpr int64_t kShortestDotOfARow = 16;
 
 // The data that is packed next is prefetched if no more columns than these are multiplied and A has
 // to be gathered from its rows. This is the case for a long sum of small operands, as in gradients
-// of weights. Wider panels would be evicted from the second-level cache.
-constexpr int64_t kMaxColumnsFetchedAhead = 256;
+// of weights. Wider panels would be evicted from the second-level cache: half of it holds a panel
+// and the next one.
+template <class T>
+int64_t max_columns_fetched_ahead(int64_t depth) {
+  constexpr int64_t kMeasuredEverywhere = 256;
+  static const int64_t cache_elements =
+      second_level_cache_bytes() / static_cast<int64_t>(sizeof(T));
+  return std::max(kMeasuredEverywhere, cache_elements / 4 / depth);
+}
 
 const GemmKernelSet& kernel_set() {
   static const GemmKernelSet& kernels = *active_variant(FLOW_ISA_VARIANTS(kGemmKernels));
@@ -105,17 +114,27 @@ struct Unit {
   int64_t columns;
 };
 
-// All columns at once, which is fastest for one thread.
+// The longest part of k that is multiplied at once.
 template <class T>
-Unit largest_unit(const GemmKernels<T>& kernels) {
-  return {kernels.unit_rows, kColumns};
+int64_t longest_part(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
+  if (std::is_same_v<T, float> && call.a_col == 1) return cpu_table().depth;
+  return kernels.max_depth;
+}
+
+// All columns at once, which is fastest for one thread. Longer parts of k leave cache for fewer
+// rows.
+template <class T>
+Unit largest_unit(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
+  const int64_t rows = kernels.unit_rows * kernels.max_depth / longest_part(kernels, call);
+  return {std::max<int64_t>(rows / kernels.tile_rows, 1) * kernels.tile_rows, kColumns};
 }
 
 // Makes enough units for several threads: first with fewer rows, then with fewer columns. The
 // choice depends on the shape alone.
 template <class T>
 Unit shared_unit(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
-  const int64_t rows = std::clamp(call.m / kEnoughUnits, kMinUnitRows, kernels.unit_rows);
+  const int64_t rows =
+      std::clamp(call.m / kEnoughUnits, kMinUnitRows, largest_unit(kernels, call).rows);
   Unit unit{rows / kernels.tile_rows * kernels.tile_rows, kColumns};
   const int64_t row_units = divide_up(call.m, unit.rows);
   while (unit.columns > kMinUnitColumns &&
@@ -150,13 +169,14 @@ void blocked(const Loops& loops, const GemmKernels<T>& kernels, const GemmCall<T
              Unit unit) {
   const bool has_few_rows = call.m <= kernels.narrow_rows;
   // Parts of equal length: a short last one would read and write C for few multiplications.
-  const int64_t part_depth = divide_up(call.k, divide_up(call.k, kernels.max_depth));
+  const int64_t part_depth = divide_up(call.k, divide_up(call.k, longest_part(kernels, call)));
   const int64_t panel = has_few_rows ? kElementsOfFewRows / kernels.max_depth : kColumns;
   unit.columns = std::min(unit.columns, panel);
   const int64_t panel_columns = round_up(std::min(panel, call.n), kernels.tile_columns);
   T* packed_b = packing_spaces().b.get<T>(panel_columns * part_depth);
   const int64_t row_units = divide_up(call.m, unit.rows);
-  const bool fetches_ahead = has_few_rows || (call.a_col != 1 && call.n <= kMaxColumnsFetchedAhead);
+  const bool fetches_ahead =
+      has_few_rows || (call.a_col != 1 && call.n <= max_columns_fetched_ahead<T>(part_depth));
   for (int64_t column = 0; column < call.n; column += panel) {
     const int64_t columns_end = std::min(column + panel, call.n);
     const int64_t column_units = divide_up(columns_end - column, unit.columns);
@@ -267,7 +287,7 @@ void own_gemm(const GemmCall<T>& call) {
     kernels.few_rows_product(
         call, packing_spaces().a.get<T>(call.m * round_up(call.k, kernels.few_rows_depth)));
   } else {
-    blocked(SerialLoops(), kernels, call, largest_unit(kernels));
+    blocked(SerialLoops(), kernels, call, largest_unit(kernels, call));
   }
 }
 

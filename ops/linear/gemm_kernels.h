@@ -66,7 +66,8 @@ struct GemmKernels {
   int64_t tile_columns;
   // The longest part of k that is multiplied at once, and the rows of A that are packed at once, a
   // multiple of tile_rows. Longer parts read and write C less often, but a tile of the operand that
-  // stays has to fit the first-level cache, and the packed rows of A half of the second.
+  // stays has to fit the first-level cache, and the packed rows of A half of the second. CpuTable
+  // has the longest part of floats where the rows of A are contiguous.
   int64_t max_depth;
   int64_t unit_rows;
   // With so many rows or fewer, reading B from memory takes most of the time. Narrow panels of it

@@ -1,11 +1,15 @@
 #include "ops/linear/cpu_table.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "ops/kernel/cpu_model.h"
+#include "ops/linear/gemm.h"
+#include "ops/linear/gemm_backend.h"
 
 namespace flow::ops {
 namespace {
@@ -44,6 +48,7 @@ TEST(CpuModel, FamiliesAndModelsHaveNames) {
   EXPECT_EQ(microarchitecture("AuthenticAMD", 6, 0x55), "unknown");
   EXPECT_EQ(microarchitecture("", 0, 0), "unknown");
   EXPECT_FALSE(cpu_model().empty());
+  EXPECT_GE(second_level_cache_bytes(), 64 << 10);
 }
 
 TEST_F(CpuTableTest, OneMicroarchitectureHasATableOfItsOwn) {
@@ -70,6 +75,7 @@ TEST_F(CpuTableTest, TextParsesBack) {
     const CpuTable table = committed_cpu_table(isa);
     const CpuTable read = parse_cpu_table(to_string(table), "file");
     EXPECT_EQ(read.products, table.products);
+    EXPECT_EQ(read.depth, table.depth);
     EXPECT_EQ(read.cpu, table.cpu);
     EXPECT_EQ(read.libraries, table.libraries);
     EXPECT_EQ(read.origin, "file");
@@ -94,16 +100,26 @@ TEST_F(CpuTableTest, OtherTextsNameTheirLine) {
   const std::string advice = "; write one with flow-calibrate, or remove the file";
   const std::string start = "[cpu table] some.table is not a table of this machine: ";
   EXPECT_EQ(message_of(""), start + "it ends after line 0" + advice);
-  EXPECT_EQ(message_of(with(0, 'F')), start + "line 1 is not 'flow cpu table 1'" + advice);
+  EXPECT_EQ(message_of(with(0, 'F')), start + "line 1 is not 'flow cpu table 2'" + advice);
   EXPECT_EQ(message_of(with(text.find("cpu an"), 'x')),
             start + "line 2 does not begin with 'cpu'" + advice);
+  const size_t depth = text.find("depth ") + 6;
+  const size_t depth_end = text.find('\n', depth);
+  for (const char* bad : {"x", "", "0", "-64", "100", "1088", "512 ", "99999999999999999999"}) {
+    std::string changed = text;
+    changed.replace(depth, depth_end - depth, bad);
+    EXPECT_EQ(message_of(changed), start +
+                                       (*bad == '\0' ? "line 4 does not begin with 'depth'"
+                                                     : "line 4 needs a multiple of 64 up to 1024") +
+                                       advice);
+  }
   const size_t row = text.find("NN\n") + 3;
   for (const auto& [position, letter] : {std::pair{row, 'x'}, {row + 10, 'w'}, {row + 109, 'w'}}) {
     EXPECT_EQ(message_of(with(position, letter)),
-              start + "line 5 needs ten groups of ten letters w, d or o" + advice);
+              start + "line 6 needs ten groups of ten letters w, d or o" + advice);
   }
-  EXPECT_EQ(message_of(text.substr(0, row)), start + "it ends after line 4" + advice);
-  EXPECT_EQ(message_of(text + "\n"), start + "it goes on after line 91" + advice);
+  EXPECT_EQ(message_of(text.substr(0, row)), start + "it ends after line 5" + advice);
+  EXPECT_EQ(message_of(text + "\n"), start + "it goes on after line 92" + advice);
 }
 
 TEST_F(CpuTableTest, ProductsUseTheTable) {
@@ -112,6 +128,40 @@ TEST_F(CpuTableTest, ProductsUseTheTable) {
   EXPECT_EQ(fastest_of_64(one_library('o')), GemmBackend::kOpenBlas);
   set_cpu_table(one_library('o'));
   EXPECT_EQ(fastest_of_64(cpu_table()), GemmBackend::kOpenBlas);
+}
+
+// The product of two matrices of 48 x 1000 and 1000 x 64 by own kernels.
+std::vector<float> own_product(int64_t depth) {
+  constexpr int64_t kM = 48, kN = 64, kK = 1000;
+  CpuTable table = committed_cpu_table(CpuIsa::kAvx2);
+  table.depth = depth;
+  set_cpu_table(std::move(table));
+  std::vector<float> a, b, c(size_t{kM * kN});
+  for (int64_t i = 0; i < kM * kK; ++i)
+    a.push_back(static_cast<float>(i % 37) / 37.0F - 0.4F);
+  for (int64_t i = 0; i < kK * kN; ++i)
+    b.push_back(static_cast<float>(i % 41) / 41.0F - 0.3F);
+  gemm_with(GemmBackend::kOwn, GemmTask<float>{.m = kM,
+                                               .n = kN,
+                                               .k = kK,
+                                               .a = a.data(),
+                                               .lda = kK,
+                                               .b = b.data(),
+                                               .ldb = kN,
+                                               .c = c.data(),
+                                               .ldc = kN});
+  return c;
+}
+
+TEST_F(CpuTableTest, TheDepthDecidesTheOrderOfAdditions) {
+  const std::vector<float> whole = own_product(kMaxDepth);
+  EXPECT_EQ(own_product(kMaxDepth), whole);
+  for (const int64_t depth : {64, 256, 512}) {
+    const std::vector<float> parts = own_product(depth);
+    EXPECT_NE(parts, whole) << depth;
+    for (size_t i = 0; i < parts.size(); ++i)
+      ASSERT_NEAR(parts[i], whole[i], 1e-3) << depth << " " << i;
+  }
 }
 
 TEST_F(CpuTableTest, TheTableOfRank0IsUsedOnceItIsAskedFor) {

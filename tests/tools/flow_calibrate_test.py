@@ -24,7 +24,7 @@ def main():
         shown = run("show", table=table)
         assert f"table: {table}, measured on" in shown, shown
         text = pathlib.Path(table).read_text(encoding="utf-8")
-        assert text.startswith("flow cpu table 1\n") and len(text.splitlines()) == 91, text[:200]
+        assert text.startswith("flow cpu table 2\n") and len(text.splitlines()) == 92, text[:200]
 
 
 if __name__ == "__main__":

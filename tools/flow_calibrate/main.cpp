@@ -57,8 +57,8 @@ void print(const flow::ProductReport& report, const std::string& path) {
   std::cout << report.num_measured << " classes of matrix products measured on " << report.table.cpu
             << "; own kernels reach " << report.own_vs_best
             << " of the fastest library's speed (geometric mean), at least "
-            << report.least_own_vs_best << "; " << report.num_changed
-            << " choices differ from the table before\n"
+            << report.least_own_vs_best << "; depth " << report.table.depth << "; "
+            << report.num_changed << " choices differ from the table before\n"
             << path << " is read at the next start\n";
 }
 

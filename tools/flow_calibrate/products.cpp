@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include <time.h>
@@ -38,6 +39,8 @@ constexpr size_t kOwn = 0;
 
 // A candidate replaces an earlier one only if it is faster by this factor.
 constexpr double kClearlyFaster = 1.02;
+// The same for a depth: it changes the order of additions, and is measured with more products.
+constexpr double kClearlyDeeper = 1.01;
 
 // The CPU time of this thread, which does not include the time that other processes take.
 double seconds() {
@@ -123,6 +126,20 @@ class Matrices {
  public:
   Matrices() : a_(kMatrices * kCount, T(0.5)), b_(kMatrices * kCount, T(0.25)), c_(kCount, T(0)) {}
 
+  // Seconds of products by own kernels whose first operand has contiguous rows: the geometric mean
+  // over shapes of training steps.
+  double measure_rows() {
+    constexpr int kNn = 0, kNt = 1;
+    const std::array times = {
+        measure_product(kNt, 512, 512, 784)[kOwn], measure_product(kNn, 512, 512, 512)[kOwn],
+        measure_product(kNt, 2048, 384, 384)[kOwn], measure_product(kNn, 2048, 384, 1536)[kOwn],
+        measure_product(kNt, 2048, 1536, 384)[kOwn]};
+    double sum_of_logs = 0;
+    for (const double time : times)
+      sum_of_logs += std::log(time);
+    return std::exp(sum_of_logs / times.size());
+  }
+
   // The class is measured at its size and at four fifths of it, because strides that are a power
   // of two behave differently in caches. Returns the geometric means.
   Times measure_class(const Class& at) {
@@ -180,8 +197,10 @@ class Calibration {
     report_.least_own_vs_best = HUGE_VAL;
   }
 
-  // Measures the classes whose positions are multiples of `step`.
+  // Measures the depth, and with it the classes whose positions are multiples of `step`.
   ProductReport run(int step, const OnProgress& on_progress) {
+    report_.table.depth = fastest_depth();
+    ops::set_cpu_table(report_.table);
     const std::vector<Class> classes = classes_of(step);
     double work = 0;
     for (const Class& at : classes)
@@ -203,6 +222,27 @@ class Calibration {
   }
 
  private:
+  // The base's depth, unless another one is clearly faster.
+  int64_t fastest_depth() {
+    constexpr int kRounds = 5;
+    std::array<int64_t, 3> depths = {report_.table.depth, 256, 512};
+    std::array<double, depths.size()> least;
+    least.fill(HUGE_VAL);
+    for (int round = 0; round < kRounds; ++round) {
+      for (size_t i = 0; i < depths.size(); ++i) {
+        ops::CpuTable table = report_.table;
+        table.depth = depths[i];
+        ops::set_cpu_table(std::move(table));
+        least[i] = std::min(least[i], floats_.measure_rows());
+      }
+    }
+    size_t best = 0;
+    for (size_t i = 1; i < depths.size(); ++i) {
+      if (least[i] * kClearlyDeeper <= least[best]) best = i;
+    }
+    return depths[best];
+  }
+
   static std::vector<Class> classes_of(int step) {
     std::vector<Class> all;
     for (int type = 0; type < GemmTable::kNumTypes; ++type)
@@ -310,7 +350,7 @@ ProductReport measure_all_products(const OnProgress& on_progress) {
 std::string to_source(const ops::CpuTable& table, const std::string& cpu, const std::string& name) {
   std::string text =
       str("// Written by flow-calibrate source on ", cpu, " (", table.cpu, ") with\n// ",
-          table.libraries, ".\n\n#include \"ops/linear/gemm_table.h\"\n\n",
+          table.libraries, "; depth ", table.depth, ".\n\n#include \"ops/linear/gemm_table.h\"\n\n",
           "namespace flow::ops {\n\n// clang-format off\n", "const GemmTable::Text kGemmTable",
           name, " = {{\n");
   for (int type = 0; type < GemmTable::kNumTypes; ++type) {

@@ -1,4 +1,5 @@
-// Measures which library multiplies each class of shapes fastest (ops/linear/gemm_table.h).
+// Measures how own kernels divide a product best, and which library multiplies each class of shapes
+// fastest (ops/linear/cpu_table.h).
 #pragma once
 
 #include <functional>

@@ -124,14 +124,18 @@ void check(const GemmTask<T>& task) {
 }
 
 template <class T>
-void run(const GemmTask<T>& task) {
+GemmBackend fastest_backend(const GemmTask<T>& task) {
+  if (task.m * task.n * task.k <= kTinyVolume) return GemmBackend::kOwn;
+  return cpu_table().products.template fastest<T>(task.transpose_a, task.transpose_b, task.m,
+                                                  task.n, task.k);
+}
+
+template <class T>
+void run(const GemmTask<T>& task, GemmBackend fastest) {
   check(task);
   if (task.m == 0 || task.n == 0) return;
-  if (task.bias != nullptr) return run(with_bias_in_c(task));
+  if (task.bias != nullptr) return run(with_bias_in_c(task), fastest);
   if (task.k == 0) return scale(task);
-  if (task.m * task.n * task.k <= kTinyVolume) return own_gemm(to_call(task));
-  const GemmBackend fastest = cpu_table().products.template fastest<T>(
-      task.transpose_a, task.transpose_b, task.m, task.n, task.k);
   if (fastest == GemmBackend::kOwn) return own_gemm(to_call(task));
   const GemmBackend other =
       fastest == GemmBackend::kOneDnn ? GemmBackend::kOpenBlas : GemmBackend::kOneDnn;
@@ -143,7 +147,20 @@ void run(const GemmTask<T>& task) {
 }
 
 template <class T>
+void run_batch(const GemmTask<T>& task, GemmBackend fastest) {
+  GemmTask<T> one = task;
+  for (int64_t i = 0; i < task.batch; ++i) {
+    run(one, fastest);
+    one.a += task.a_stride;
+    one.b += task.b_stride;
+    one.c += task.c_stride;
+  }
+}
+
+// The back end is that of a whole product: a cell's operands are as far apart as the product's.
+template <class T>
 void run_cells(const GemmTask<T>& task, const GemmSplit& split, int64_t begin, int64_t end) {
+  const GemmBackend fastest = fastest_backend(task);
   const int64_t a_row = task.transpose_a == Transpose::kYes ? 1 : task.lda;
   const int64_t b_col = task.transpose_b == Transpose::kYes ? task.ldb : 1;
   for (int64_t cell = begin; cell < end; ++cell) {
@@ -158,7 +175,7 @@ void run_cells(const GemmTask<T>& task, const GemmSplit& split, int64_t begin, i
     part.b += first * task.b_stride + column * b_col;
     part.c += first * task.c_stride + row * task.ldc + column;
     if (task.bias != nullptr) part.bias += column;
-    gemm_batched(part);
+    run_batch(part, fastest);
   }
 }
 
@@ -191,30 +208,24 @@ template void gemm_with(GemmBackend, const GemmTask<double>&);
 template <class T>
 void gemm(Transpose transpose_a, Transpose transpose_b, int64_t m, int64_t n, int64_t k, T alpha,
           const T* a, int64_t lda, const T* b, int64_t ldb, T beta, T* c, int64_t ldc) {
-  run(GemmTask<T>{.transpose_a = transpose_a,
-                  .transpose_b = transpose_b,
-                  .m = m,
-                  .n = n,
-                  .k = k,
-                  .alpha = alpha,
-                  .a = a,
-                  .lda = lda,
-                  .b = b,
-                  .ldb = ldb,
-                  .beta = beta,
-                  .c = c,
-                  .ldc = ldc});
+  gemm_batched(GemmTask<T>{.transpose_a = transpose_a,
+                           .transpose_b = transpose_b,
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .alpha = alpha,
+                           .a = a,
+                           .lda = lda,
+                           .b = b,
+                           .ldb = ldb,
+                           .beta = beta,
+                           .c = c,
+                           .ldc = ldc});
 }
 
 template <class T>
 void gemm_batched(const GemmTask<T>& task) {
-  GemmTask<T> one = task;
-  for (int64_t i = 0; i < task.batch; ++i) {
-    run(one);
-    one.a += task.a_stride;
-    one.b += task.b_stride;
-    one.c += task.c_stride;
-  }
+  run_batch(task, fastest_backend(task));
 }
 
 template <class T>

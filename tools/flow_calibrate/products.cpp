@@ -348,11 +348,11 @@ ProductReport measure_all_products(const OnProgress& on_progress) {
 }
 
 std::string to_source(const ops::CpuTable& table, const std::string& cpu, const std::string& name) {
-  std::string text =
-      str("// Written by flow-calibrate source on ", cpu, " (", table.cpu, ") with\n// ",
-          table.libraries, "; depth ", table.depth, ".\n\n#include \"ops/linear/gemm_table.h\"\n\n",
-          "namespace flow::ops {\n\n// clang-format off\n", "const GemmTable::Text kGemmTable",
-          name, " = {{\n");
+  std::string text = str("// Written by flow-calibrate source on ", cpu, " (", table.cpu,
+                         ") with\n// ", table.libraries, ";\n// depth ", table.depth,
+                         ".\n\n#include \"ops/linear/gemm_table.h\"\n\n",
+                         "namespace flow::ops {\n\n// clang-format off\n",
+                         "const GemmTable::Text kGemmTable", name, " = {{\n");
   for (int type = 0; type < GemmTable::kNumTypes; ++type) {
     text += "    {\n";
     for (int form = 0; form < GemmTable::kNumForms; ++form) {

@@ -100,6 +100,16 @@ struct ExpParts {
 // x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) = f - f^2 / 2 + f^3 P(f), fit
 // 2^-27.2.
 [[gnu::always_inline]] inline Vec<float> log(Vec<float> x) {
+#if FLOW_ISA == 2
+  const __m512 one = _mm512_set1_ps(1.0F);
+  __m512 mantissa = _mm512_getmant_ps(x.reg, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src);
+  const __mmask16 above = _mm512_cmp_ps_mask(mantissa, _mm512_set1_ps(1.41421356F), _CMP_GE_OQ);
+  mantissa = _mm512_mask_mul_ps(mantissa, above, mantissa, _mm512_set1_ps(0.5F));
+  __m512 exponent = _mm512_getexp_ps(x.reg);
+  exponent = _mm512_mask_add_ps(exponent, above, exponent, one);
+  const Vec<float> e = {exponent};
+  const Vec<float> f = {_mm512_sub_ps(mantissa, one)};
+#else
   using Ints = Vec<int32_t>;
   const Vec<float> infinity = Vec<float>::fill(std::numeric_limits<float>::infinity());
   const Vec<float> zero = Vec<float>::zero();
@@ -108,6 +118,7 @@ struct ExpParts {
   const Ints exponent = shift_right<23>(pattern - Ints::fill(0x3F3504F3));
   const Vec<float> e = to_float(exponent) - select(tiny, Vec<float>::fill(23.0F), zero);
   const Vec<float> f = as_float(pattern - shift_left<23>(exponent)) - Vec<float>::fill(1.0F);
+#endif
 
   const Vec<float> p =
       polynomial(f, 0x1.555554p-2F, -0x1.000228p-2F, 0x1.99a010p-3F, -0x1.5471bap-3F,
@@ -117,9 +128,15 @@ struct ExpParts {
   tail = fnma(Vec<float>::fill(0.5F), square, tail);
   const Vec<float> result = fma(e, Vec<float>::fill(0.693359375F), f + tail);
 
+#if FLOW_ISA == 2
+  // From the lowest four bits, for a NaN, a signalling one, 0, 1, -inf, inf, numbers below 0 and
+  // above: x, x, -inf, the result, NaN, inf, NaN, the result.
+  return {_mm512_fixupimm_ps(result.reg, x.reg, _mm512_set1_epi32(0x03530422), 0)};
+#else
   const Vec<float> nan = Vec<float>::fill(std::numeric_limits<float>::quiet_NaN());
   const Vec<float> edge = select(x == zero, -infinity, select(x < zero, nan, x));
   return select((x > zero) & (x < infinity), result, edge);
+#endif
 }
 
 // log(u) + c / u with u = 1 + x rounded and c = x - (u - 1) what the rounding lost (Kahan 1987).

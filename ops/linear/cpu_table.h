@@ -1,7 +1,6 @@
 // What was measured on a CPU: the libraries that multiply fastest there, and how own kernels divide
-// a product. A table for a kind of CPU
-// is committed; flow-calibrate measures one for the machine at hand, which is read at the next
-// start. Nothing is measured while a program runs.
+// a product. A table for a kind of CPU is committed; flow-calibrate measures one for the machine at
+// hand, which is read at the next start. Nothing is measured while a program runs.
 #pragma once
 
 #include <string>

@@ -133,8 +133,8 @@ Unit largest_unit(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
 // choice depends on the shape alone.
 template <class T>
 Unit shared_unit(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
-  const int64_t rows =
-      std::clamp(call.m / kEnoughUnits, kMinUnitRows, largest_unit(kernels, call).rows);
+  const int64_t most_rows = std::max(kMinUnitRows, largest_unit(kernels, call).rows);
+  const int64_t rows = std::clamp(call.m / kEnoughUnits, kMinUnitRows, most_rows);
   Unit unit{rows / kernels.tile_rows * kernels.tile_rows, kColumns};
   const int64_t row_units = divide_up(call.m, unit.rows);
   while (unit.columns > kMinUnitColumns &&

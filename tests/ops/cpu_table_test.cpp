@@ -167,6 +167,33 @@ TEST_F(CpuTableTest, TheDepthDecidesTheOrderOfAdditions) {
   }
 }
 
+TEST_F(CpuTableTest, SharedProductsEqualOwnOnesAtEveryDepth) {
+  constexpr int64_t kM = 200, kN = 256, kK = 1100;
+  const std::vector<float> a = some_values(kM * kK, 37), b = some_values(kK * kN, 41);
+  std::vector<float> own(size_t{kM * kN}), shared = own;
+  GemmTask<float> task{.m = kM,
+                       .n = kN,
+                       .k = kK,
+                       .a = a.data(),
+                       .lda = kK,
+                       .b = b.data(),
+                       .ldb = kN,
+                       .c = own.data(),
+                       .ldc = kN};
+  ASSERT_TRUE(split_gemm(1, kM, kN, kK).shares_packing);
+  for (const int64_t depth : {int64_t{64}, int64_t{512}, kMaxDepth}) {
+    CpuTable table = committed_cpu_table(CpuIsa::kAvx2);
+    table.depth = depth;
+    set_cpu_table(std::move(table));
+    task.c = own.data();
+    gemm_with(GemmBackend::kOwn, task);
+    task.c = shared.data();
+    gemm_parallel([](int64_t begin, int64_t end, int64_t, const auto& body) { body(begin, end); },
+                  task);
+    EXPECT_EQ(shared, own) << depth;
+  }
+}
+
 TEST_F(CpuTableTest, PartsOfAProductUseTheBackEndOfTheWhole) {
   constexpr int64_t kM = 16, kN = 4096, kK = 512;
   CpuTable table = one_library('d');

@@ -4,16 +4,19 @@
 tools/bench_torch_train.py [--filter REGEX] [--rounds N] [--seconds S] [--threads 1|2] [--json FILE]
 
 Needs build/release/bin/bench_train (tools/build release) and a Python with torch. The models, batches and
-optimizers are those of benchmarks/train_models.cpp. Each round measures flow's eager and compiled step of a
-model and then PyTorch's eager step; with one thread in processor time, with two in wall-clock time. The lower
-quartile of a round counts, and of the rounds the least.
+optimizers are those of benchmarks/train_models.cpp. Each round measures PyTorch's eager step of a model before
+and after flow's eager and compiled ones; with one thread in processor time, with two in wall-clock time. The
+lower quartiles of a round count. A speed is the median over the rounds of PyTorch's time, the mean of the two,
+divided by flow's: some hosts change their clock within minutes, so the fastest rounds of both would compare
+different clocks. The last column has the least and the greatest speed of the eager step in a round. The times
+are medians.
 """
 
 import argparse
 import json
-import math
 import pathlib
 import re
+import statistics
 import sys
 import time
 
@@ -167,22 +170,27 @@ def main():
     clock = time.process_time if options.threads == 1 else time.perf_counter
     suffix = "" if options.threads == 1 else "/threads:2"
     print(f"PyTorch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}, {options.threads} thread(s)")
-    print(f"{'model':12} {'eager ms':>10} {'graph ms':>10} {'PyTorch ms':>10} {'eager':>6} {'graph':>6}")
+    print(f"{'model':12} {'eager ms':>10} {'graph ms':>10} {'PyTorch ms':>10} {'eager':>6} {'graph':>6} "
+          f"{'eager, range':>13}")
     speeds = {}
     for name in MODELS:
         if not re.search(options.filter, name):
             continue
         rows = [f"train/{name}{suffix}", f"train/{name}/graph{suffix}"]
-        best = dict.fromkeys([*rows, "torch"], math.inf)
+        eager, graph, other = [], [], []
         step = make_step(name)
         for _ in range(options.rounds):
-            for row, value in run_flow(rows, options.seconds).items():
-                best[row] = min(best[row], value)
-            best["torch"] = min(best["torch"], run_torch(step, options.seconds, clock))
-        eager, graph, other = best.values()
-        speeds[name] = {"eager": other / eager, "graph": other / graph}
-        print(f"{name:12} {eager:10.3f} {graph:10.3f} {other:10.3f} {other / eager:6.2f} {other / graph:6.2f}",
-              flush=True)
+            before = run_torch(step, options.seconds, clock)
+            flow = run_flow(rows, options.seconds)
+            eager.append(flow[rows[0]])
+            graph.append(flow[rows[1]])
+            other.append((before + run_torch(step, options.seconds, clock)) / 2)
+        eager_speeds = [torch_ms / ms for torch_ms, ms in zip(other, eager)]
+        speeds[name] = {"eager": statistics.median(eager_speeds),
+                        "graph": statistics.median(torch_ms / ms for torch_ms, ms in zip(other, graph))}
+        times = " ".join(f"{statistics.median(ms):10.3f}" for ms in (eager, graph, other))
+        print(f"{name:12} {times} {speeds[name]['eager']:6.2f} {speeds[name]['graph']:6.2f} "
+              f"{min(eager_speeds):6.2f} {max(eager_speeds):6.2f}", flush=True)
     for kind in ("eager", "graph"):
         ratios = [speed[kind] for name, speed in speeds.items() if name != "mbv2"]
         if ratios:

@@ -97,29 +97,33 @@ struct ExpParts {
   return select(x < Vec<float>::zero(), e, one) / (one + e);
 }
 
-// x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) = f - f^2 / 2 + f^3 P(f), fit
-// 2^-27.2.
-[[gnu::always_inline]] inline Vec<float> log(Vec<float> x) {
+// x = 2^e m with m in [sqrt(1/2), sqrt(2)), for finite x > 0, subnormal ones too.
+struct LogParts {
+  Vec<float> e;
+  Vec<float> m;
+};
+
+[[gnu::always_inline]] inline LogParts reduce_log(Vec<float> x) {
 #if FLOW_ISA == 2
-  const __m512 one = _mm512_set1_ps(1.0F);
-  __m512 mantissa = _mm512_getmant_ps(x.reg, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src);
-  const __mmask16 above = _mm512_cmp_ps_mask(mantissa, _mm512_set1_ps(1.41421356F), _CMP_GE_OQ);
-  mantissa = _mm512_mask_mul_ps(mantissa, above, mantissa, _mm512_set1_ps(0.5F));
-  __m512 exponent = _mm512_getexp_ps(x.reg);
-  exponent = _mm512_mask_add_ps(exponent, above, exponent, one);
-  const Vec<float> e = {exponent};
-  const Vec<float> f = {_mm512_sub_ps(mantissa, one)};
+  const __m512 m = _mm512_getmant_ps(x.reg, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src);
+  const __m512 e = _mm512_getexp_ps(x.reg);
+  const __mmask16 above = _mm512_cmp_ps_mask(m, _mm512_set1_ps(1.41421356F), _CMP_GE_OQ);
+  return {{_mm512_mask_add_ps(e, above, e, _mm512_set1_ps(1.0F))},
+          {_mm512_mask_mul_ps(m, above, m, _mm512_set1_ps(0.5F))}};
 #else
   using Ints = Vec<int32_t>;
-  const Vec<float> infinity = Vec<float>::fill(std::numeric_limits<float>::infinity());
-  const Vec<float> zero = Vec<float>::zero();
   const Mask<float> tiny = x < Vec<float>::fill(std::numeric_limits<float>::min());
   const Ints pattern = as_int(select(tiny, x * Vec<float>::fill(0x1p23F), x));
   const Ints exponent = shift_right<23>(pattern - Ints::fill(0x3F3504F3));
-  const Vec<float> e = to_float(exponent) - select(tiny, Vec<float>::fill(23.0F), zero);
-  const Vec<float> f = as_float(pattern - shift_left<23>(exponent)) - Vec<float>::fill(1.0F);
+  return {to_float(exponent) - select(tiny, Vec<float>::fill(23.0F), Vec<float>::zero()),
+          as_float(pattern - shift_left<23>(exponent))};
 #endif
+}
 
+// e log(2) + log(1 + f) with 1 + f = m; log(1 + f) = f - f^2 / 2 + f^3 P(f), fit 2^-27.2.
+[[gnu::always_inline]] inline Vec<float> log(Vec<float> x) {
+  const auto [e, m] = reduce_log(x);
+  const Vec<float> f = m - Vec<float>::fill(1.0F);
   const Vec<float> p =
       polynomial(f, 0x1.555554p-2F, -0x1.000228p-2F, 0x1.99a010p-3F, -0x1.5471bap-3F,
                  0x1.22d8fap-3F, -0x1.0d89c8p-3F, 0x1.05660ap-3F, -0x1.38b738p-4F);
@@ -133,6 +137,8 @@ struct ExpParts {
   // above: x, x, -inf, the result, NaN, inf, NaN, the result.
   return {_mm512_fixupimm_ps(result.reg, x.reg, _mm512_set1_epi32(0x03530422), 0)};
 #else
+  const Vec<float> zero = Vec<float>::zero();
+  const Vec<float> infinity = Vec<float>::fill(std::numeric_limits<float>::infinity());
   const Vec<float> nan = Vec<float>::fill(std::numeric_limits<float>::quiet_NaN());
   const Vec<float> edge = select(x == zero, -infinity, select(x < zero, nan, x));
   return select((x > zero) & (x < infinity), result, edge);

@@ -33,14 +33,9 @@
 
 // x^y for x >= 0 and y not 0.
 [[gnu::always_inline]] inline Vec<float> pow_of_magnitude(Vec<float> x, Vec<float> y) {
-  using Ints = Vec<int32_t>;
   const Vec<float> infinity = Vec<float>::fill(std::numeric_limits<float>::infinity());
   const Vec<float> zero = Vec<float>::zero();
-  const Mask<float> tiny = x < Vec<float>::fill(std::numeric_limits<float>::min());
-  const Ints pattern = as_int(select(tiny, x * Vec<float>::fill(0x1p23F), x));
-  const Ints exponent = shift_right<23>(pattern - Ints::fill(0x3F3504F3));
-  const Vec<float> m = as_float(pattern - shift_left<23>(exponent));
-  const Vec<float> e = to_float(exponent) - select(tiny, Vec<float>::fill(23), zero);
+  const auto [e, m] = reduce_log(x);
   const Vec<double> low = log2_times(widen_low(m), widen_low(e), widen_low(y));
   const Vec<double> high = log2_times(widen_high(m), widen_high(e), widen_high(y));
   const Vec<double> n_low = round_even(low);

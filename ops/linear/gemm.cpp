@@ -146,15 +146,21 @@ void run(const GemmTask<T>& task, GemmBackend fastest) {
   if (!computes(fastest) && !computes(other)) own_gemm(to_call(task));
 }
 
-template <class T>
-void run_batch(const GemmTask<T>& task, GemmBackend fastest) {
+// Calls fn for the products of a batch, one after another.
+template <class T, class Fn>
+void for_each_product(const GemmTask<T>& task, const Fn& fn) {
   GemmTask<T> one = task;
   for (int64_t i = 0; i < task.batch; ++i) {
-    run(one, fastest);
+    fn(one);
     one.a += task.a_stride;
     one.b += task.b_stride;
     one.c += task.c_stride;
   }
+}
+
+template <class T>
+void run_batch(const GemmTask<T>& task, GemmBackend fastest) {
+  for_each_product(task, [&](const GemmTask<T>& one) { run(one, fastest); });
 }
 
 // The back end is that of a whole product: a cell's operands are as far apart as the product's.
@@ -232,14 +238,10 @@ template <class T>
 void gemm_with_loops(const GemmLoops& loops, const GemmTask<T>& task) {
   const GemmSplit split = split_gemm(task.batch, task.m, task.n, task.k);
   if (split.shares_packing) {
-    GemmTask<T> one = task;
-    for (int64_t i = 0; i < task.batch; ++i) {
+    for_each_product(task, [&](const GemmTask<T>& one) {
       check(one);
       own_gemm_shared(loops, to_call(one));
-      one.a += task.a_stride;
-      one.b += task.b_stride;
-      one.c += task.c_stride;
-    }
+    });
   } else if (split.cells() == 1) {
     gemm_batched(task);
   } else if (split.cells() > 1) {

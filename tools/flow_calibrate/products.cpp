@@ -78,11 +78,11 @@ class Operand {
   int64_t index_ = 0;
 };
 
-// Seconds of one product by each candidate: the lower quartile of interleaved rounds. The minimum
-// would be wrong, because a virtual machine's clock is sometimes set back by time that the host
-// took earlier. Other processes only make rounds slower.
+// Seconds of one product by each of the first candidates: the lower quartile of interleaved rounds.
+// The minimum would be wrong, because a virtual machine's clock is sometimes set back by time that
+// the host took earlier. Other processes only make rounds slower.
 template <class T>
-Times measure(GemmTask<T> task, Operand<T> a, Operand<T> b) {
+Times measure(GemmTask<T> task, Operand<T> a, Operand<T> b, size_t num_candidates) {
   constexpr double kRoundSeconds = 30e-6;
   constexpr int kMinRounds = 5;
   constexpr double kMinSeconds = 3e-3;
@@ -91,7 +91,7 @@ Times measure(GemmTask<T> task, Operand<T> a, Operand<T> b) {
   repeats.fill(0);
   const double start = seconds();
   for (int round = 0; round < kMinRounds || seconds() - start < kMinSeconds; ++round) {
-    for (size_t i = 0; i < kCandidates.size(); ++i) {
+    for (size_t i = 0; i < num_candidates; ++i) {
       if (!ops::has_gemm_backend<T>(kCandidates[i].backend)) continue;
       if (kCandidates[i].backend == GemmBackend::kOpenBlas && !ops::openblas_suits_cpu()) continue;
       const double begin = seconds();
@@ -130,14 +130,19 @@ class Matrices {
   // over shapes of training steps.
   double measure_rows() {
     constexpr int kNn = 0, kNt = 1;
-    const std::array times = {
-        measure_product(kNt, 512, 512, 784)[kOwn], measure_product(kNn, 512, 512, 512)[kOwn],
-        measure_product(kNt, 2048, 384, 384)[kOwn], measure_product(kNn, 2048, 384, 1536)[kOwn],
-        measure_product(kNt, 2048, 1536, 384)[kOwn]};
+
+    struct Shape {
+      int form;
+      int64_t m, n, k;
+    };
+
+    constexpr std::array kShapes = {Shape{kNt, 512, 512, 784}, Shape{kNn, 512, 512, 512},
+                                    Shape{kNt, 2048, 384, 384}, Shape{kNn, 2048, 384, 1536},
+                                    Shape{kNt, 2048, 1536, 384}};
     double sum_of_logs = 0;
-    for (const double time : times)
-      sum_of_logs += std::log(time);
-    return std::exp(sum_of_logs / times.size());
+    for (const auto& [form, m, n, k] : kShapes)
+      sum_of_logs += std::log(measure_product(form, m, n, k, kOwn + 1)[kOwn]);
+    return std::exp(sum_of_logs / kShapes.size());
   }
 
   // The class is measured at its size and at four fifths of it, because strides that are a power
@@ -157,7 +162,8 @@ class Matrices {
   static constexpr size_t kCount = size_t{2048} * 2048;
   static constexpr size_t kMatrices = 4;  // of the largest size
 
-  Times measure_product(int form, int64_t m, int64_t n, int64_t k) {
+  Times measure_product(int form, int64_t m, int64_t n, int64_t k,
+                        size_t num_candidates = kCandidates.size()) {
     const bool ta = (form & 2) != 0, tb = (form & 1) != 0;
     const GemmTask<T> task = {.transpose_a = ta ? Transpose::kYes : Transpose::kNo,
                               .transpose_b = tb ? Transpose::kYes : Transpose::kNo,
@@ -168,7 +174,7 @@ class Matrices {
                               .ldb = tb ? k : n,
                               .c = c_.data(),
                               .ldc = n};
-    return measure(task, Operand<T>(a_, m * k), Operand<T>(b_, k * n));
+    return measure(task, Operand<T>(a_, m * k), Operand<T>(b_, k * n), num_candidates);
   }
 
   std::vector<T> a_, b_, c_;
@@ -225,9 +231,11 @@ class Calibration {
   // The base's depth, unless another one is clearly faster.
   int64_t fastest_depth() {
     constexpr int kRounds = 5;
-    std::array<int64_t, 3> depths = {report_.table.depth, 256, 512};
-    std::array<double, depths.size()> least;
-    least.fill(HUGE_VAL);
+    std::vector<int64_t> depths = {report_.table.depth};
+    for (const int64_t other : {256, 512}) {
+      if (other != depths[0]) depths.push_back(other);
+    }
+    std::vector<double> least(depths.size(), HUGE_VAL);
     for (int round = 0; round < kRounds; ++round) {
       for (size_t i = 0; i < depths.size(); ++i) {
         ops::CpuTable table = report_.table;

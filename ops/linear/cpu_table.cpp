@@ -89,9 +89,10 @@ int64_t parse_depth(std::string_view text, const std::string& origin, int number
   constexpr int64_t kStep = 64;
   int64_t depth = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), depth);
-  if (error != std::errc() || end != text.data() + text.size() || depth <= 0 || depth > kMaxDepth ||
-      depth % kStep != 0)
-    throw_bad(origin, str("line ", number, " needs a multiple of ", kStep, " up to ", kMaxDepth));
+  if (error != std::errc() || end != text.data() + text.size() || depth <= 0 ||
+      depth > CpuTable::kMaxDepth || depth % kStep != 0)
+    throw_bad(origin,
+              str("line ", number, " needs a multiple of ", kStep, " up to ", CpuTable::kMaxDepth));
   return depth;
 }
 

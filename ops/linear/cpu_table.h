@@ -11,9 +11,9 @@
 
 namespace flow::ops {
 
-inline constexpr int64_t kMaxDepth = 1024;
-
 struct CpuTable {
+  static constexpr int64_t kMaxDepth = 1024;
+
   std::string cpu;        // the microarchitecture and the instruction set: "zen4 avx512"
   std::string libraries;  // that were compared, with their versions
   std::string origin;     // the file, or what the committed table was measured on

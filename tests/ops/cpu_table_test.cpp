@@ -11,6 +11,7 @@
 #include "ops/linear/gemm.h"
 #include "ops/linear/gemm_backend.h"
 #include "ops/linear/gemm_split.h"
+#include "tests/support/gemm_product.h"
 
 namespace flow::ops {
 namespace {
@@ -128,39 +129,34 @@ TEST_F(CpuTableTest, ProductsUseTheTable) {
   EXPECT_EQ(fastest_of_64(cpu_table()), GemmBackend::kOpenBlas);
 }
 
-// Values between -0.4 and 0.6 with a period.
-std::vector<float> some_values(int64_t count, int period) {
-  std::vector<float> values;
-  for (int64_t i = 0; i < count; ++i)
-    values.push_back(static_cast<float>(i % period) / static_cast<float>(period) - 0.4F);
-  return values;
-}
-
-// The product of two matrices of 48 x 1000 and 1000 x 64 by own kernels.
-std::vector<float> own_product(int64_t depth) {
-  constexpr int64_t kM = 48, kN = 64, kK = 1000;
+void use_depth(int64_t depth) {
   CpuTable table = committed_cpu_table(CpuIsa::kAvx2);
   table.depth = depth;
   set_cpu_table(std::move(table));
-  const std::vector<float> a = some_values(kM * kK, 37), b = some_values(kK * kN, 41);
-  std::vector<float> c(size_t{kM * kN});
-  gemm_with(GemmBackend::kOwn, GemmTask<float>{.m = kM,
-                                               .n = kN,
-                                               .k = kK,
-                                               .a = a.data(),
-                                               .lda = kK,
-                                               .b = b.data(),
-                                               .ldb = kN,
-                                               .c = c.data(),
-                                               .ldc = kN});
-  return c;
+}
+
+// A new product, by own kernels.
+std::vector<float> own_product(int64_t m, int64_t n, int64_t k) {
+  Product<float> product(Transpose::kNo, Transpose::kNo, m, n, k);
+  gemm_with(GemmBackend::kOwn, product.task);
+  return product.results();
+}
+
+// The same product, as ops compute it.
+std::vector<float> divided_product(int64_t m, int64_t n, int64_t k) {
+  Product<float> product(Transpose::kNo, Transpose::kNo, m, n, k);
+  gemm_parallel(one_thread, product.task);
+  return product.results();
 }
 
 TEST_F(CpuTableTest, TheDepthDecidesTheOrderOfAdditions) {
-  const std::vector<float> whole = own_product(kMaxDepth);
-  EXPECT_EQ(own_product(kMaxDepth), whole);
+  constexpr int64_t kM = 48, kN = 64, kK = 1000;
+  use_depth(CpuTable::kMaxDepth);
+  const std::vector<float> whole = own_product(kM, kN, kK);
+  EXPECT_EQ(own_product(kM, kN, kK), whole);
   for (const int64_t depth : {64, 256, 512}) {
-    const std::vector<float> parts = own_product(depth);
+    use_depth(depth);
+    const std::vector<float> parts = own_product(kM, kN, kK);
     EXPECT_NE(parts, whole) << depth;
     for (size_t i = 0; i < parts.size(); ++i)
       ASSERT_NEAR(parts[i], whole[i], 1e-3) << depth << " " << i;
@@ -169,28 +165,10 @@ TEST_F(CpuTableTest, TheDepthDecidesTheOrderOfAdditions) {
 
 TEST_F(CpuTableTest, SharedProductsEqualOwnOnesAtEveryDepth) {
   constexpr int64_t kM = 200, kN = 256, kK = 1100;
-  const std::vector<float> a = some_values(kM * kK, 37), b = some_values(kK * kN, 41);
-  std::vector<float> own(size_t{kM * kN}), shared = own;
-  GemmTask<float> task{.m = kM,
-                       .n = kN,
-                       .k = kK,
-                       .a = a.data(),
-                       .lda = kK,
-                       .b = b.data(),
-                       .ldb = kN,
-                       .c = own.data(),
-                       .ldc = kN};
   ASSERT_TRUE(split_gemm(1, kM, kN, kK).shares_packing);
-  for (const int64_t depth : {int64_t{64}, int64_t{512}, kMaxDepth}) {
-    CpuTable table = committed_cpu_table(CpuIsa::kAvx2);
-    table.depth = depth;
-    set_cpu_table(std::move(table));
-    task.c = own.data();
-    gemm_with(GemmBackend::kOwn, task);
-    task.c = shared.data();
-    gemm_parallel([](int64_t begin, int64_t end, int64_t, const auto& body) { body(begin, end); },
-                  task);
-    EXPECT_EQ(shared, own) << depth;
+  for (const int64_t depth : {int64_t{64}, int64_t{512}, CpuTable::kMaxDepth}) {
+    use_depth(depth);
+    EXPECT_EQ(divided_product(kM, kN, kK), own_product(kM, kN, kK)) << depth;
   }
 }
 
@@ -199,23 +177,8 @@ TEST_F(CpuTableTest, PartsOfAProductUseTheBackEndOfTheWhole) {
   CpuTable table = one_library('d');
   table.products.letter(0, 0, gemm_size_class(kM), gemm_size_class(kN), gemm_size_class(kK)) = 'w';
   set_cpu_table(std::move(table));
-  const std::vector<float> a = some_values(kM * kK, 37), b = some_values(kK * kN, 41);
-  std::vector<float> own(size_t{kM * kN}), parts = own;
-  GemmTask<float> task{.m = kM,
-                       .n = kN,
-                       .k = kK,
-                       .a = a.data(),
-                       .lda = kK,
-                       .b = b.data(),
-                       .ldb = kN,
-                       .c = own.data(),
-                       .ldc = kN};
-  gemm_with(GemmBackend::kOwn, task);
   ASSERT_GT(split_gemm(1, kM, kN, kK).cells(), 1);
-  task.c = parts.data();
-  gemm_parallel([](int64_t begin, int64_t end, int64_t, const auto& body) { body(begin, end); },
-                task);
-  EXPECT_EQ(parts, own);
+  EXPECT_EQ(divided_product(kM, kN, kK), own_product(kM, kN, kK));
 }
 
 TEST_F(CpuTableTest, TheTableOfRank0IsUsedOnceItIsAskedFor) {

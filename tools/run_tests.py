@@ -216,11 +216,20 @@ def units():
     yield command("fresh Debian 12", ["tools/chroot_proof"])
 
 
+def git(*words):
+    return subprocess.run(["git", *words], cwd=ROOT, check=False, capture_output=True, text=True)
+
+
 def commit():
     """The commit that is checked out; None if tracked files have changes."""
-    def git(*words):
-        return subprocess.run(["git", *words], cwd=ROOT, check=False, capture_output=True, text=True)
     return git("rev-parse", "HEAD").stdout.strip() if git("diff", "--quiet", "HEAD").returncode == 0 else None
+
+
+def choose_random_cases():
+    """Gives the tests the random cases of the commit's day, so that each run of a commit has the same ones."""
+    seconds = git("log", "-1", "--format=%ct").stdout.strip()
+    if seconds:
+        os.environ.setdefault("FLOW_TEST_DAY", str(int(seconds) // 86400))
 
 
 def record_file(head, unit):
@@ -300,6 +309,7 @@ def main():
     parser.add_argument("--preset", default="release", help="the preset to build and test (default: release)")
     arguments = parser.parse_args()
 
+    choose_random_cases()
     totals = Totals()
     if arguments.records:
         print("\n".join(records_table(records_of(commit()), [name for name, _ in units()])))

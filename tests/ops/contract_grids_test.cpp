@@ -1,5 +1,5 @@
 // The contract of layouts on grids of ranks: global tensors with random nd-SBPs give what one rank
-// gives, forward, backward and traced. The cases change every day.
+// gives, forward, backward and traced. Each day has other cases.
 #include <algorithm>
 #include <array>
 #include <set>

@@ -10,7 +10,8 @@ namespace flow {
 uint64_t first_case() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto today = static_cast<uint64_t>(now / std::chrono::hours(24));
-  return env_number("FLOW_TEST_CASE", env_number("FLOW_TEST_SEED", today) * 100000);
+  const uint64_t day = env_number("FLOW_TEST_DAY", today);
+  return env_number("FLOW_TEST_CASE", env_number("FLOW_TEST_SEED", day) * 100000);
 }
 
 int num_cases(int usual) {

@@ -5,8 +5,8 @@
 
 namespace flow {
 
-// FLOW_TEST_CASE names the first case, FLOW_TEST_SEED the first of a large range; without them the
-// cases change every day.
+// FLOW_TEST_CASE names the first case, FLOW_TEST_SEED the first of a large range. Without them the
+// cases belong to a day: FLOW_TEST_DAY, which tools/test sets to the day of the commit, or today.
 uint64_t first_case();
 // FLOW_TEST_CASES, or `usual`.
 int num_cases(int usual);

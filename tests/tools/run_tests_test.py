@@ -1,10 +1,13 @@
 """tools/run_tests.py counts cases, skips and crashes for what they are."""
 
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -87,6 +90,21 @@ class Counting(unittest.TestCase):
         run_tests.counted_step(self.totals, "nvcc", ["echo", "done"])
         run_tests.counted_step(self.totals, "nvcc", ["sh", "-c", "echo 1 passed, 0 failed, 0 skipped; exit 1"])
         self.assertEqual(self.totals.line(), "1 passed, 2 failed, 0 skipped")
+
+    def test_random_cases_are_those_of_the_commits_day(self):
+        def day_of(seconds, environment):
+            commit = subprocess.CompletedProcess([], 0, stdout=seconds)
+            with mock.patch.object(run_tests, "git", return_value=commit), \
+                    mock.patch.dict(os.environ, environment):
+                if not environment:
+                    os.environ.pop("FLOW_TEST_DAY", None)
+                run_tests.choose_random_cases()
+                return os.environ.get("FLOW_TEST_DAY")
+
+        self.assertEqual(day_of("172799\n", {}), "1")
+        self.assertEqual(day_of("172800\n", {}), "2")
+        self.assertEqual(day_of("172800\n", {"FLOW_TEST_DAY": "7"}), "7")
+        self.assertIsNone(day_of("", {}))  # not a checkout
 
     def test_records_become_a_table(self):
         record = {"passed": 2, "failed": ["release: S.Fails"], "skipped": ["release: S.NeedsCuda"],

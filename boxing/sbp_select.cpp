@@ -267,8 +267,8 @@ void warn_of_gathering(const OpDef& op, const Placement& placement, int64_t rank
   const std::lock_guard lock(warned.mutex);
   if (!warned.ops.insert(&op).second) return;
   log_warning(str("[", op.name,
-                  "] has no SBP rule, so its inputs are gathered on every rank; add a rule to its "
-                  "OpDef, or redistribute the inputs to B where that is cheap"));
+                  "] needs whole inputs (its SBP rule is only_broadcast), so they are gathered on "
+                  "every rank; redistribute them to B where that is cheap"));
 }
 
 }  // namespace

@@ -493,6 +493,17 @@ void put(const Tensor& x, const IndexList& list, const Tensor& values, bool accu
   }
 }
 
+// x without partial axes. Whatever reads it then reads the same values: partial sums that two ops
+// reduce on their own may be rounded in another order.
+Tensor with_reduced_parts(const TensorArg& x) {
+  if (!x->is_global() || !x->sbp().has_partial()) return x.tensor();
+  NdSbp sbp = x->sbp();
+  for (int64_t axis = 0; axis < sbp.size(); ++axis) {
+    if (sbp[axis].is_partial()) sbp = sbp.with(axis, sbp::broadcast);
+  }
+  return x->to_global(x->placement(), sbp, x.site());
+}
+
 }  // namespace
 
 int64_t size_in(const char* op, const Tensor& value, Site site) {
@@ -609,9 +620,13 @@ Tensor masked_select(const TensorArg& x, const TensorArg& mask) {
 }
 
 Tensor nonzero(const TensorArg& x) {
-  const Tensor count = count_nonzero(x);
-  return dispatch(ops::kNonzero, {&x.tensor()},
-                  ops::NonzeroAttrs{ops::size_in("nonzero", count, x.site())}, x.site());
+  return ops::named("nonzero", x.site(), [&]() -> Tensor {
+    const Site site = x.site();
+    const Tensor values = ops::with_reduced_parts(x);
+    const Tensor count = count_nonzero({values, site});
+    return dispatch(ops::kNonzero, {&values},
+                    ops::NonzeroAttrs{ops::size_in("nonzero", count, site)}, site);
+  });
 }
 
 Tensor one_hot(const TensorArg& indices, int64_t num_classes) {

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
+#include "core/error.h"
 #include "core/float16.h"
 #include "core/kernel.h"
 #include "ops/index/index_op.h"
@@ -26,18 +28,45 @@ bool is_nonzero(T x) {
   }
 }
 
+// The rows of the output that are still to be written: the caller counted the nonzero elements.
+class Rows {
+ public:
+  explicit Rows(const TensorView& y) : next_(y.as<int64_t>()), left_(y.shape()[0]) {}
+
+  // The place of the next `count` rows. Throws InvalidArgument if fewer are left.
+  int64_t* take(int64_t count, int64_t num_dims) {
+    if (count > left_) throw_miscounted();
+    left_ -= count;
+    return std::exchange(next_, next_ + count * num_dims);
+  }
+
+  void check_all_taken() const {
+    if (left_ != 0) throw_miscounted();
+  }
+
+ private:
+  [[noreturn]] static void throw_miscounted() {
+    throw InvalidArgument(
+        "[nonzero] the tensor has changed since its nonzero elements were counted; let no other "
+        "thread write it meanwhile");
+  }
+
+  int64_t* next_;
+  int64_t left_;
+};
+
 #if FLOW_ISA == 0
 
 void nonzero(const KernelContext& ctx) {
   const TensorView& x = ctx.in(0);
   const Shape& shape = x.shape();
-  auto* target = ctx.out(0).as<int64_t>();
+  Rows rows(ctx.out(0));
   dispatch_all(x.meta->dtype, [&]<class T>() {
     const T* values = x.as<T>();
     Shape at = Shape::filled(shape.size(), 0);
     int64_t place = 0;
     for (int64_t left = x.numel(); left > 0; --left) {
-      if (is_nonzero(values[place])) target = std::copy(at.begin(), at.end(), target);
+      if (is_nonzero(values[place])) std::copy(at.begin(), at.end(), rows.take(1, shape.size()));
       for (int64_t i = shape.size() - 1; i >= 0; --i) {
         place += x.strides()[i];
         if (++at[i] < shape[i]) break;
@@ -46,6 +75,7 @@ void nonzero(const KernelContext& ctx) {
       }
     }
   });
+  rows.check_all_taken();
 }
 
 #endif
@@ -73,14 +103,15 @@ uint64_t nonzero_mask(const T* x, int64_t n) {
   return mask;
 }
 
-// Writes the positions that are nonzero in one row, behind the position of the row, and returns the
-// end of what was written. kOuter is the number of dims before the last one.
+// Writes the positions that are nonzero in one row of x, behind the position of that row. kOuter is
+// the number of dims before the last one.
 template <int kOuter, class T>
-int64_t* write_row(const T* row, int64_t n, const Shape& at, int64_t* target) {
+void write_row(const T* row, int64_t n, const Shape& at, Rows& rows) {
   std::array<int64_t, kMaxDims> outer;
   std::copy_n(at.begin(), kOuter, outer.begin());
   for (int64_t begin = 0; begin < n; begin += kMaskBits) {
     uint64_t mask = nonzero_mask(row + begin, std::min(kMaskBits, n - begin));
+    int64_t* target = rows.take(std::popcount(mask), kOuter + 1);
     for (; mask != 0; mask &= mask - 1) {
       for (size_t i = 0; i < kOuter; ++i)
         target[i] = outer[i];
@@ -88,7 +119,6 @@ int64_t* write_row(const T* row, int64_t n, const Shape& at, int64_t* target) {
       target += kOuter + 1;
     }
   }
-  return target;
 }
 
 // Rows are contiguous.
@@ -96,11 +126,11 @@ template <int kOuter, class T>
 void nonzero_fast(const KernelContext& ctx) {
   const TensorView& x = ctx.in(0);
   const Shape& shape = x.shape();
-  auto* target = ctx.out(0).as<int64_t>();
+  Rows rows(ctx.out(0));
   Shape at = Shape::filled(shape.size(), 0);
   int64_t place = 0;
   for (int64_t row = x.numel() / shape[kOuter]; row > 0; --row) {
-    target = write_row<kOuter>(x.as<T>() + place, shape[kOuter], at, target);
+    write_row<kOuter>(x.as<T>() + place, shape[kOuter], at, rows);
     for (int64_t i = kOuter - 1; i >= 0; --i) {
       place += x.strides()[i];
       if (++at[i] < shape[i]) break;
@@ -108,6 +138,7 @@ void nonzero_fast(const KernelContext& ctx) {
       at[i] = 0;
     }
   }
+  rows.check_all_taken();
 }
 
 template <class T>

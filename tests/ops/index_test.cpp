@@ -7,13 +7,16 @@
 
 #include "autograd/engine.h"
 #include "autograd/gradcheck.h"
+#include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
+#include "core/dispatch.h"
 #include "core/error.h"
 #include "eager/runtime.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/compare.h"
 #include "ops/index/gather.h"
+#include "ops/index/index_op.h"
 #include "ops/reduce/reduce.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/slice.h"
@@ -190,6 +193,36 @@ TEST(Index, NonzeroListsPositions) {
   EXPECT_EQ(nonzero(tensor({{0.f, 2.f}, {-1.f, 0.f}})).to_vector<int64_t>(), Ints64({0, 1, 1, 0}));
   EXPECT_EQ(nonzero(zeros({2, 3})).shape(), Shape({0, 2}));
   EXPECT_EQ(nonzero(full({}, 1.0)).shape(), Shape({1, 0}));
+}
+
+TEST(Index, NonzeroWritesAsManyRowsAsWereCounted) {
+  const Tensor x = tensor({{0.f, 2.f, 3.f}, {-1.f, 0.f, 0.f}});
+  for (const Tensor& values : {x, transpose(x, 0, 1)}) {
+    for (const int64_t count : {1, 2, 4, 6}) {
+      const std::string text = error_of(
+          [&] { dispatch(ops::kNonzero, {&values}, ops::NonzeroAttrs{count}, Site::here()); });
+      EXPECT_NE(text.find("[nonzero] the tensor has changed"), std::string::npos)
+          << count << ": " << text;
+    }
+  }
+}
+
+TEST(Index, NonzeroReducesPartialSumsOnce) {
+  run_ranks(4, [] {
+    const Placement grid("cpu", {{0, 1}, {2, 3}});
+    const auto sum_of = [&](const NdSbp& sbp) {
+      const Floats parts = {0.1f, 0.7f, -0.8f, 0.3f};
+      const float own = parts[static_cast<size_t>(env::rank())];
+      return tensor({{own, 0.f, 1.f}, {0.f, own, own}}).to_global(grid, sbp);
+    };
+    for (const NdSbp& sbp :
+         {NdSbp{sbp::partial_sum, sbp::partial_sum}, NdSbp{sbp::partial_sum, sbp::split(0)},
+          NdSbp{sbp::broadcast, sbp::partial_sum}, NdSbp{sbp::partial_max, sbp::partial_min}}) {
+      const Tensor x = sum_of(sbp);
+      EXPECT_EQ(nonzero(x).full().to_vector<int64_t>(), nonzero(x.full()).to_vector<int64_t>())
+          << sbp;
+    }
+  });
 }
 
 TEST(Index, OneHotMarksClasses) {

@@ -27,7 +27,10 @@ std::vector<Sbp> possible_layouts(const Draw& draw, size_t input, bool may_be_pa
   for (int64_t dim = 0; dim < tensor.dim(); ++dim)
     layouts.push_back(sbp::split(dim));
   if (draw.is_mutated(input) || !may_be_partial) return layouts;
-  if (tensor.dtype() != DType::kBool) layouts.push_back(sbp::partial_sum);
+  // Sums of parts are rounded, and the attributes of a data-dependent op hold what the exact values
+  // decide.
+  if (tensor.dtype() != DType::kBool && !draw.call.op->has_data_dependent_shape)
+    layouts.push_back(sbp::partial_sum);
   layouts.push_back(sbp::partial_max);
   layouts.push_back(sbp::partial_min);
   return layouts;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/kernel/divide_up.h"
+#include "ops/linear/gemm_split.h"
 
 namespace flow::ops {
 namespace {
@@ -32,15 +33,22 @@ struct Cut {
   int64_t cells;  // 0: not divided here
 };
 
+// A large product with a bias is left to the kernels that pack together, because the libraries
+// would read and write C once more.
+template <class T>
+bool is_left_to_gemm(const GemmTask<T>& task) {
+  if (task.bias == nullptr) return false;
+  const GemmSplit split = split_gemm(task.batch, task.m, task.n, task.k);
+  return split.shares_packing || split.cells() > 1;
+}
+
 // Divides rows, unless there are so few that packing all columns for each cell would be noticeable.
-// A product with a bias is left to the kernels that pack together, because the libraries would read
-// and write C once more.
 template <class T>
 Cut cut_of(const GemmTask<T>& task) {
   const double volume = static_cast<double>(std::max(task.m, kTile)) *
                         static_cast<double>(std::max(task.n, kTile)) *
                         static_cast<double>(std::max(task.k, kTile));
-  if (task.batch != 1 || task.bias != nullptr || volume > static_cast<double>(kLargestProduct))
+  if (task.batch != 1 || volume > static_cast<double>(kLargestProduct) || is_left_to_gemm(task))
     return {};
   const int64_t by_rows = cells_along(task.m, kLeastRows);
   const int64_t by_columns = cells_along(task.n, kLeastColumns);
@@ -76,6 +84,7 @@ void multiply_on_threads(ThreadPool& pool, const GemmTask<T>& task) {
         part.n = std::min(cut.edge, task.n - at);
         part.b += task.transpose_b == Transpose::kYes ? at * task.ldb : at;
         part.c += at;
+        if (task.bias != nullptr) part.bias += at;
       }
       gemm_batched(part);
     }

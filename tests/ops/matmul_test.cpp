@@ -85,6 +85,7 @@ TEST(Matmul, CutForThreadsIsTheWholeProduct) {
       EXPECT_LT(error(matmul(left, b)), tolerance);
       EXPECT_LT(error(matmul(left, b_by_columns)), tolerance);
       EXPECT_LT(error(linear(left, b.t(), bias) - bias), tolerance);
+      EXPECT_LT(error(linear(left, b_by_columns.t(), bias) - bias), tolerance);
     }
   }
 }

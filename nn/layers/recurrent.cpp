@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/function.h"
 #include "core/error.h"
 #include "nn/init.h"
 #include "nn/layers/checks.h"
 #include "nn/layers/option_text.h"
+#include "nn/layers/recurrent_sequence.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/whole_like.h"
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
 #include "ops/index/index.h"
 #include "ops/linear/matmul.h"
-#include "ops/linear/recurrent_op.h"
 #include "ops/random/dropout.h"
 #include "ops/shape/concat.h"
 #include "ops/shape/slice.h"
@@ -22,22 +21,11 @@
 namespace flow::nn {
 
 namespace {
+
 // Adds a batch dim of size 1 to the state of a single sequence.
 Tensor with_batch(const Tensor& state) {
   return state.defined() ? state.unsqueeze(1) : state;
 }
-
-// The parts of x along dim 0. Their gradients are written once, by one stack; the gradient of
-// unbind is a sum of as many tensors of the size of x as there are parts.
-struct Steps : Function<Steps> {
-  static std::vector<Tensor> forward(FunctionContext& /*ctx*/, const Tensor& x) {
-    return unbind(x, 0);
-  }
-
-  static std::vector<Tensor> backward(FunctionContext& /*ctx*/, const std::vector<Tensor>& dy) {
-    return {stack(dy, 0)};
-  }
-};
 
 }  // namespace
 
@@ -146,7 +134,7 @@ std::vector<RecurrentWeights::CellState> RecurrentWeights::states_for(
 }
 
 RecurrentWeights::Run RecurrentWeights::run(const Tensor& x, const std::vector<CellState>& first,
-                                            bool is_training, Step step) const {
+                                            bool is_training, const internal::Cell& cell) const {
   const size_t num_directions = options_.bidirectional ? 2 : 1;
   Run result;
   Tensor input = options_.batch_first ? x.transpose(0, 1) : x;
@@ -155,17 +143,10 @@ RecurrentWeights::Run RecurrentWeights::run(const Tensor& x, const std::vector<C
     for (size_t d = 0; d < num_directions; ++d) {
       const size_t number = layer * num_directions + d;
       const Direction& weights = directions[number];
-      std::vector<Tensor> gates = Steps::apply(linear(input, weights.weight_ih, weights.bias_ih));
-      if (d == 1) std::reverse(gates.begin(), gates.end());
-      CellState state = first[number];
-      std::vector<Tensor> steps;
-      for (const Tensor& gate : gates) {
-        state = step(gate, state, weights);
-        steps.push_back(state.h);
-      }
-      if (d == 1) std::reverse(steps.begin(), steps.end());
-      outputs.push_back(stack(steps, 0));
-      result.last.push_back(state);
+      const internal::SequenceResult steps = internal::run_sequence(
+          cell, linear(input, weights.weight_ih, weights.bias_ih), first[number], weights, d == 1);
+      outputs.push_back(steps.output);
+      result.last.push_back(steps.last);
     }
     input = outputs.size() == 1 ? outputs[0] : cat(outputs, 2);
     const bool is_last = (layer + 1) * num_directions == directions.size();
@@ -181,7 +162,7 @@ RecurrentWeights::Run RecurrentWeights::run(const Tensor& x, const std::vector<C
 // belong to those that have a step.
 std::vector<Tensor> RecurrentWeights::packed_steps(const std::vector<Tensor>& gates,
                                                    const CellState& first, const Direction& weights,
-                                                   bool is_reverse, Step step,
+                                                   bool is_reverse, const internal::Cell& cell,
                                                    CellState& last) const {
   const auto part = [](const CellState& state, int64_t begin, int64_t end) {
     const auto rows = [&](const Tensor& x) {
@@ -207,7 +188,7 @@ std::vector<Tensor> RecurrentWeights::packed_steps(const std::vector<Tensor>& ga
       state = joined(state, part(first, rows, count));
     }
     rows = count;
-    state = step(gates[t], state, weights);
+    state = internal::cell_step(cell, gates[t], state, weights);
     outputs[t] = state.h;
   }
   for (auto one = finished.rbegin(); one != finished.rend(); ++one)
@@ -218,7 +199,7 @@ std::vector<Tensor> RecurrentWeights::packed_steps(const std::vector<Tensor>& ga
 
 RecurrentWeights::Run RecurrentWeights::run_packed(const utils::rnn::PackedSequence& x,
                                                    std::vector<CellState> first, bool is_training,
-                                                   Step step) const {
+                                                   const internal::Cell& cell) const {
   const auto reordered = [](std::vector<CellState>& states, const Tensor& order) {
     if (!order.defined()) return;
     for (CellState& state : states) {
@@ -238,7 +219,7 @@ RecurrentWeights::Run RecurrentWeights::run_packed(const utils::rnn::PackedSeque
       const std::vector<Tensor> gates =
           split(linear(input, weights.weight_ih, weights.bias_ih), x.batch_sizes, 0);
       CellState last;
-      outputs.push_back(cat(packed_steps(gates, first[number], weights, d == 1, step, last), 0));
+      outputs.push_back(cat(packed_steps(gates, first[number], weights, d == 1, cell, last), 0));
       result.last.push_back(last);
     }
     input = outputs.size() == 1 ? outputs[0] : cat(outputs, 1);
@@ -250,34 +231,6 @@ RecurrentWeights::Run RecurrentWeights::run_packed(const utils::rnn::PackedSeque
   reordered(result.last, x.unsorted_indices);
   result.output = input;
   return result;
-}
-
-RecurrentWeights::CellState RecurrentWeights::lstm_step(const Tensor& gates,
-                                                        const CellState& before,
-                                                        const Direction& weights) {
-  const Tensor of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
-  ops::LstmStep after = ops::lstm_gates(gates, of_state, before.c);
-  Tensor& hidden = after.hidden;
-  if (weights.weight_hr.defined()) hidden = linear(hidden, weights.weight_hr);
-  return {std::move(hidden), std::move(after.cell)};
-}
-
-RecurrentWeights::CellState RecurrentWeights::gru_step(const Tensor& gates, const CellState& before,
-                                                       const Direction& weights) {
-  const Tensor of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
-  return {ops::gru_gates(gates, of_state, before.h), {}};
-}
-
-RecurrentWeights::CellState RecurrentWeights::tanh_step(const Tensor& gates,
-                                                        const CellState& before,
-                                                        const Direction& weights) {
-  return {tanh(gates + linear(before.h, weights.weight_hh, weights.bias_hh)), {}};
-}
-
-RecurrentWeights::CellState RecurrentWeights::relu_step(const Tensor& gates,
-                                                        const CellState& before,
-                                                        const Direction& weights) {
-  return {relu(gates + linear(before.h, weights.weight_hh, weights.bias_hh)), {}};
 }
 
 Tensor RecurrentWeights::hidden_of(const Run& done) {
@@ -310,13 +263,13 @@ LstmResult LSTM::forward(const Tensor& x, const LstmState& first) {
     return {y.output.squeeze(n), y.h.squeeze(1), y.c.squeeze(1)};
   }
   const Run done =
-      run(x, first_states(x, first.hidden, first.cell, true), is_training(), lstm_step);
+      run(x, first_states(x, first.hidden, first.cell, true), is_training(), internal::kLstmCell);
   return {done.output, hidden_of(done), cell_of(done)};
 }
 
 PackedLstmResult LSTM::forward(const utils::rnn::PackedSequence& x, const LstmState& first) {
-  const Run done =
-      run_packed(x, first_states(x, first.hidden, first.cell, true), is_training(), lstm_step);
+  const Run done = run_packed(x, first_states(x, first.hidden, first.cell, true), is_training(),
+                              internal::kLstmCell);
   PackedLstmResult result{x, hidden_of(done), cell_of(done)};
   result.output.data = done.output;
   return result;
@@ -340,12 +293,13 @@ GruResult GRU::forward(const Tensor& x, const Tensor& first) {
     const GruResult y = forward(x.unsqueeze(n), with_batch(first));
     return {y.output.squeeze(n), y.h.squeeze(1)};
   }
-  const Run done = run(x, first_states(x, first, {}, false), is_training(), gru_step);
+  const Run done = run(x, first_states(x, first, {}, false), is_training(), internal::kGruCell);
   return {done.output, hidden_of(done)};
 }
 
 PackedGruResult GRU::forward(const utils::rnn::PackedSequence& x, const Tensor& first) {
-  const Run done = run_packed(x, first_states(x, first, {}, false), is_training(), gru_step);
+  const Run done =
+      run_packed(x, first_states(x, first, {}, false), is_training(), internal::kGruCell);
   PackedGruResult result{x, hidden_of(done)};
   result.output.data = done.output;
   return result;
@@ -376,19 +330,19 @@ RnnResult RNN::forward(const Tensor& x, const Tensor& first) {
     const RnnResult y = forward(x.unsqueeze(n), with_batch(first));
     return {y.output.squeeze(n), y.h.squeeze(1)};
   }
-  const Run done = run(x, first_states(x, first, {}, false), is_training(), cell_step());
+  const Run done = run(x, first_states(x, first, {}, false), is_training(), cell());
   return {done.output, hidden_of(done)};
 }
 
 PackedRnnResult RNN::forward(const utils::rnn::PackedSequence& x, const Tensor& first) {
-  const Run done = run_packed(x, first_states(x, first, {}, false), is_training(), cell_step());
+  const Run done = run_packed(x, first_states(x, first, {}, false), is_training(), cell());
   PackedRnnResult result{x, hidden_of(done)};
   result.output.data = done.output;
   return result;
 }
 
-RecurrentWeights::Step RNN::cell_step() const {
-  return is_relu_ ? relu_step : tanh_step;
+const internal::Cell& RNN::cell() const {
+  return is_relu_ ? internal::kReluCell : internal::kTanhCell;
 }
 
 }  // namespace flow::nn

@@ -11,6 +11,10 @@
 
 namespace flow::nn {
 
+namespace internal {
+struct Cell;  // nn/layers/recurrent_sequence.h
+}  // namespace internal
+
 struct RecurrentOptions {
   int64_t num_layers = 1;
   bool bias = true;
@@ -39,8 +43,14 @@ struct RnnOptions {
 // InvalidArgument.
 class RecurrentWeights {
  public:
+  // The biases, and weight_hr of a layer without a projection, may be undefined.
   struct Direction {
     Tensor weight_ih, weight_hh, bias_ih, bias_hh, weight_hr;
+  };
+
+  // The state of one direction of one layer, before the first or after a step. Only an LSTM has c.
+  struct CellState {
+    Tensor h, c;
   };
 
   // Ordered by layer; the forward direction of a layer comes before the backward one.
@@ -52,40 +62,24 @@ class RecurrentWeights {
   // Makes the parameters and fills `directions`. Returns names and tensors in PyTorch's order.
   std::vector<std::pair<std::string, Tensor>> make(int64_t num_gates);
 
-  // The state of one direction of one layer, before the first or after the last step.
-  struct CellState {
-    Tensor h, c;
-  };
-
-  // One step: maps the gates of the input, (N, gates × hidden), and the previous state to the new
-  // state.
-  using Step = CellState (*)(const Tensor& gates, const CellState& before,
-                             const Direction& weights);
-
   struct Run {
     Tensor output;
     std::vector<CellState> last;  // one per entry of `directions`
   };
 
   // x: (T, N, input), or with batch_first (N, T, input).
-  Run run(const Tensor& x, const std::vector<CellState>& first, bool is_training, Step step) const;
+  Run run(const Tensor& x, const std::vector<CellState>& first, bool is_training,
+          const internal::Cell& cell) const;
   // As run, of sequences of different lengths. The states are in the order given to the packing;
   // the output is the data of a packed sequence like x.
   Run run_packed(const utils::rnn::PackedSequence& x, std::vector<CellState> first,
-                 bool is_training, Step step) const;
+                 bool is_training, const internal::Cell& cell) const;
   // Splits the given states, (directions, N, state), by direction; undefined states become zeros.
   std::vector<CellState> first_states(const Tensor& x, const Tensor& h, const Tensor& c,
                                       bool has_cell) const;
   std::vector<CellState> first_states(const utils::rnn::PackedSequence& x, const Tensor& h,
                                       const Tensor& c, bool has_cell) const;
 
-  static CellState lstm_step(const Tensor& gates, const CellState& before,
-                             const Direction& weights);
-  static CellState gru_step(const Tensor& gates, const CellState& before, const Direction& weights);
-  static CellState tanh_step(const Tensor& gates, const CellState& before,
-                             const Direction& weights);
-  static CellState relu_step(const Tensor& gates, const CellState& before,
-                             const Direction& weights);
   // The last states of all directions: (directions, N, state).
   static Tensor hidden_of(const Run& done);
   static Tensor cell_of(const Run& done);
@@ -98,8 +92,8 @@ class RecurrentWeights {
   std::vector<CellState> states_for(const Tensor& x, int64_t batch, const Tensor& h,
                                     const Tensor& c, bool has_cell) const;
   std::vector<Tensor> packed_steps(const std::vector<Tensor>& gates, const CellState& first,
-                                   const Direction& weights, bool is_reverse, Step step,
-                                   CellState& last) const;
+                                   const Direction& weights, bool is_reverse,
+                                   const internal::Cell& cell, CellState& last) const;
 
   const char* layer_;
   int64_t input_size_, hidden_size_;
@@ -169,7 +163,7 @@ class RNN : public Module<RNN>, public RecurrentWeights {
   PackedRnnResult forward(const utils::rnn::PackedSequence& x, const Tensor& first = Tensor());
 
  private:
-  Step cell_step() const;
+  const internal::Cell& cell() const;
 
   bool is_relu_;
 };

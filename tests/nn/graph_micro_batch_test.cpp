@@ -123,6 +123,21 @@ TEST(MicroBatches, LenetWithDropoutGivesWhatTheWholeBatchGives) {
   expect_parts_equal_whole(kLenet, {3, 4});
 }
 
+struct Recurrent : nn::Module<Recurrent> {
+  nn::LSTM lstm{register_module("lstm", nn::LSTM(3, 5, {.batch_first = true, .proj_size = 4}))};
+  nn::GRU gru{register_module("gru", nn::GRU(4, 4, {.bidirectional = true}))};
+
+  Tensor forward(const Tensor& x) { return gru(lstm(x).output.transpose(0, 1)).output[-1]; }
+};
+
+TEST(MicroBatches, RecurrentLayersGiveWhatTheWholeBatchGives) {
+  expect_parts_equal_whole(Task<Recurrent>{[] { return Recurrent(); },
+                                           [](TensorOptions o) {
+                                             return images(o, {12, 6, 3});
+                                           }},
+                           {2, 3, 5});
+}
+
 TEST(MicroBatches, GptGivesWhatTheWholeBatchGives) {
   expect_parts_equal_whole(gpt_task(0), {3, 4});
 }

@@ -271,6 +271,40 @@ TEST(ParallelEqualsSingle, TransformerWithDropout) {
                                   {"*", {kB, kB}}}}});
 }
 
+struct Recurrent : nn::Module<Recurrent> {
+  nn::LSTM lstm{register_module(
+      "lstm",
+      nn::LSTM(4, 6,
+               {.num_layers = 2, .batch_first = true, .bidirectional = true, .proj_size = 3}))};
+  nn::GRU gru{register_module("gru", nn::GRU(6, 6, {.batch_first = true}))};
+  nn::RNN rnn{register_module("rnn", nn::RNN(6, 4, nn::RnnOptions{.batch_first = true}))};
+
+  Tensor forward(const Tensor& x) { return rnn(gru(lstm(x).output).output).output; }
+};
+
+TEST(ParallelEqualsSingle, RecurrentLayers) {
+  const Task<Recurrent> task{.make_model = [] { return Recurrent(); },
+                             .input =
+                                 [](const TensorOptions& options) {
+                                   return randn({6, 5, 4}, options);
+                                 },
+                             .loss = [](const Tensor& y) { return square(y).mean(); },
+                             .make_optimizer =
+                                 [](const std::vector<Tensor>& parameters) {
+                                   return std::make_shared<optim::SGD>(
+                                       parameters, optim::SGDOptions{.lr = 0.5});
+                                 }};
+  expect_equal_trainings(
+      task,
+      {{"data parallel on 3", kThree, kS0, {{"*", kB}}},
+       {"sequence split on 2", kPair, kS1, {{"*", kB}}},
+       {"gates split on 2", kPair, kB, {{"*.weight_hh*", kS0}, {"*.bias_ih*", kS0}, {"*", kB}}},
+       {"states split on 2 x 2",
+        kGrid,
+        {kS0, kB},
+        {{"*.weight_hh*", {kB, kS1}}, {"*", {kB, kB}}}}});
+}
+
 TEST(ParallelEqualsSingle, WithOptimizerStateCutOverReplicas) {
   const auto task_with = [](bool shard_state) {
     return Task<models::Mlp>{.make_model =

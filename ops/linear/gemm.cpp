@@ -104,16 +104,6 @@ void scale(const GemmTask<T>& task) {
   }
 }
 
-// Adds the product to rows of the bias, for back ends that do not support a bias.
-template <class T>
-GemmTask<T> with_bias_in_c(GemmTask<T> task) {
-  for (int64_t i = 0; i < task.m; ++i)
-    std::copy_n(task.bias, task.n, task.c + i * task.ldc);
-  task.bias = nullptr;
-  task.beta = T{1};
-  return task;
-}
-
 template <class T>
 void check(const GemmTask<T>& task) {
   FLOW_ASSERT(task.m >= 0 && task.n >= 0 && task.k >= 0, "gemm of a negative size");
@@ -134,7 +124,8 @@ template <class T>
 void run(const GemmTask<T>& task, GemmBackend fastest) {
   check(task);
   if (task.m == 0 || task.n == 0) return;
-  if (task.bias != nullptr) return run(with_bias_in_c(task), fastest);
+  if (task.bias != nullptr && (fastest != GemmBackend::kOwn || task.k == 0))
+    return run(with_bias_in_c(task), fastest);
   if (task.k == 0) return scale(task);
   if (fastest == GemmBackend::kOwn) return own_gemm(to_call(task));
   const GemmBackend other =

@@ -240,21 +240,23 @@ GemmCall<T> as_one_row(const GemmCall<T>& call) {
   return row;
 }
 
-// Returns whether the product was computed as dot products: the operand with more rows has to be
-// contiguous along k, and the other one is copied if it is not.
+// Whether the product is computed as dot products: the operand with more rows has to be contiguous
+// along k.
 template <class T>
-bool computed_as_dots(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
+bool is_dots(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
   const bool few_rows = call.m <= call.n;
   const int64_t rows = few_rows ? call.m : call.n;
-  if (rows > (few_rows ? kernels.dot_rows : kernels.dot_columns) ||
-      call.k < kShortestDotOfARow * rows || call.bias != nullptr)
-    return false;
-  if ((few_rows ? call.b_row : call.a_col) != 1) return false;
+  return rows <= (few_rows ? kernels.dot_rows : kernels.dot_columns) &&
+         call.k >= kShortestDotOfARow * rows && (few_rows ? call.b_row : call.a_col) == 1;
+}
+
+// The operand with fewer rows is copied if it is not contiguous along k.
+template <class T>
+void dots(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
+  const bool few_rows = call.m <= call.n;
+  const int64_t rows = few_rows ? call.m : call.n;
   const int64_t stride = few_rows ? call.a_col : call.b_row;
-  if (stride == 1) {
-    kernels.dots(call);
-    return true;
-  }
+  if (stride == 1) return kernels.dots(call);
   // Rows that are a multiple of 4 KiB apart would share their sets of the first-level cache.
   constexpr int64_t kLine = 64 / sizeof(T);
   const int64_t row = round_up(call.k, kLine) + kLine;
@@ -269,7 +271,6 @@ bool computed_as_dots(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
   (few_rows ? contiguous.a_row : contiguous.b_col) = row;
   (few_rows ? contiguous.a_col : contiguous.b_row) = 1;
   kernels.dots(contiguous);
-  return true;
 }
 
 }  // namespace
@@ -277,17 +278,23 @@ bool computed_as_dots(const GemmKernels<T>& kernels, const GemmCall<T>& call) {
 template <class T>
 void own_gemm(const GemmCall<T>& call) {
   const GemmKernels<T>& kernels = own_kernels<T>();
-  if (call.n == 1 && call.m > 1 && call.ldc == 1 && call.bias == nullptr) {
+  const bool is_column = call.n == 1 && call.m > 1 && call.ldc == 1;
+  const bool has_dots = is_dots(kernels, call);
+  const bool is_direct = round_up(call.n, kernels.tile_columns) * call.k <= kDirectPanel;
+  const bool has_few_rows = call.m <= kernels.few_rows && call.b_col == 1;
+  if (!is_column && !has_dots && !is_direct && !has_few_rows) {
+    blocked(SerialLoops(), kernels, call, largest_unit(kernels, call));
+  } else if (call.bias != nullptr) {  // C is small
+    own_gemm(with_bias_in_c(call));
+  } else if (is_column) {
     own_gemm(as_one_row(call));
-  } else if (computed_as_dots(kernels, call)) {
-    return;
-  } else if (round_up(call.n, kernels.tile_columns) * call.k <= kDirectPanel) {
+  } else if (has_dots) {
+    dots(kernels, call);
+  } else if (is_direct) {
     kernels.direct(call);
-  } else if (call.m <= kernels.few_rows && call.b_col == 1 && call.bias == nullptr) {
+  } else {
     kernels.few_rows_product(
         call, packing_spaces().a.get<T>(call.m * round_up(call.k, kernels.few_rows_depth)));
-  } else {
-    blocked(SerialLoops(), kernels, call, largest_unit(kernels, call));
   }
 }
 

@@ -24,7 +24,7 @@ struct GemmCall {
   T beta;  // 0: C is written without being read
   T* c;
   int64_t ldc;
-  // Added to each row, with beta = 0; may be null. `direct` does not read it.
+  // Added to each row, with beta = 0; may be null. Only the blocked kernels read it.
   const T* bias = nullptr;
 };
 

@@ -28,6 +28,7 @@ void register_concat(OpTable& table);
 void register_contract_and_sum(OpTable& table);
 void register_conv(OpTable& table);
 void register_copy(OpTable& table);
+void register_count(OpTable& table);
 void register_creation(OpTable& table);
 void register_cross_entropy(OpTable& table);
 void register_ctc_loss(OpTable& table);
@@ -117,6 +118,7 @@ void register_ops(OpTable& table) {
   ops::register_contract_and_sum(table);
   ops::register_conv(table);
   ops::register_copy(table);
+  ops::register_count(table);
   ops::register_creation(table);
   ops::register_cross_entropy(table);
   ops::register_ctc_loss(table);

@@ -21,6 +21,7 @@ void register_concat_cpu(KernelTable& table);
 void register_conv_cpu(KernelTable& table);
 void register_conv_depthwise_cpu(KernelTable& table);
 void register_copy_cpu(KernelTable& table);
+void register_count_cpu(KernelTable& table);
 void register_creation_cpu(KernelTable& table);
 void register_cross_entropy_cpu(KernelTable& table);
 void register_ctc_loss_cpu(KernelTable& table);
@@ -80,6 +81,7 @@ void register_all_cpu(KernelTable& table) {
   register_conv_cpu(table);
   register_conv_depthwise_cpu(table);
   register_copy_cpu(table);
+  register_count_cpu(table);
   register_creation_cpu(table);
   register_cross_entropy_cpu(table);
   register_ctc_loss_cpu(table);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/dispatch.h"
 #include "core/error.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/whole_like.h"
@@ -13,6 +14,7 @@
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/unary.h"
 #include "ops/elementwise/where.h"
+#include "ops/index/count_op.h"
 #include "ops/index/gather.h"
 #include "ops/index/index.h"
 #include "ops/index/index_op.h"
@@ -27,6 +29,43 @@
 #include "ops/shape/view.h"
 
 namespace flow {
+
+namespace ops {
+
+namespace {
+
+void infer_histc(InferContext& ctx) {
+  const int64_t bins = ctx.attrs<HistcAttrs>().bins;
+  ctx.check(is_floating(ctx.input(0).dtype) && bins > 0, "takes floating numbers and bins > 0");
+  for (const int i : {1, 2}) {
+    ctx.check(ctx.input(i).dim() == 0 && ctx.input(i).dtype == ctx.input(0).dtype,
+              "the ends of the range must be scalars of the dtype of the numbers");
+  }
+  ctx.add_output({bins}, ctx.input(0).dtype);
+}
+
+// The counts of parts add up.
+void sbp_histc(SbpContext& ctx) {
+  for (int64_t dim = 0; dim < ctx.input(0).dim(); ++dim)
+    ctx.add({sbp::split(dim), sbp::broadcast, sbp::broadcast}, {sbp::partial_sum});
+}
+
+}  // namespace
+
+const OpDef kHistc{.name = "histc",
+                   .num_inputs = 3,
+                   .attrs = attrs_def<HistcAttrs>(),
+                   .infer = infer_histc,
+                   .sbp = sbp_histc,
+                   .grad = not_differentiable};
+
+void register_count(OpTable& table);
+
+void register_count(OpTable& table) {
+  table.add(kHistc);
+}
+
+}  // namespace ops
 
 namespace {
 
@@ -160,7 +199,7 @@ Tensor histc(const TensorArg& x, const HistcOptions& options) {
               x->meta(), ", ", options.bins, " bins from ", options.min, " to ", options.max),
           site);
     }
-    const Tensor values = x->detach().reshape({-1}, site);
+    const Tensor values = x->detach();
     Tensor low;
     Tensor high;
     if (options.min == options.max && x->numel() > 0) {
@@ -174,6 +213,8 @@ Tensor histc(const TensorArg& x, const HistcOptions& options) {
       low = ops::number_like({values, site}, options.min - (is_point ? 1 : 0));
       high = ops::number_like({values, site}, options.max + (is_point ? 1 : 0));
     }
+    if (x->device() == DeviceType::kCpu)
+      return dispatch(ops::kHistc, {&values, &low, &high}, ops::HistcAttrs{options.bins}, site);
     const Tensor width = sub({high, site}, low);
     const Tensor distance = sub({values, site}, low);
     const Tensor is_inside =
@@ -186,7 +227,7 @@ Tensor histc(const TensorArg& x, const HistcOptions& options) {
     const Tensor none =
         cast({zeros_like({positions(values, options.bins, site), site}), site}, x->dtype());
     const Tensor counted = cast({is_inside, site}, x->dtype());
-    return scatter_add({none, site}, 0, {place, site}, {counted, site});
+    return scatter_add({none, site}, 0, {place.flatten(), site}, {counted.flatten(), site});
   });
 }
 

@@ -52,7 +52,8 @@ struct HistcOptions {
 };
 
 // The histogram of x (floating): how many elements are in each of `bins` equal intervals from min
-// to max, in the dtype of x; others are not counted. Not checked: that a range from x is finite.
+// to max, in the dtype of x; others are not counted. Throws InvalidArgument if a range from x is
+// not finite, except on CUDA devices, where nothing is counted then.
 Tensor histc(const TensorArg& x, const HistcOptions& options = {});
 
 }  // namespace flow

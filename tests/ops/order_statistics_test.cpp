@@ -163,6 +163,32 @@ TEST(Count, HistcCountsTheUpperEndIn) {
   EXPECT_THROW(histc(tensor({1, 2}), {}), InvalidArgument);
 }
 
+TEST(Count, HistcCountsEveryElementOnce) {
+  manual_seed(4);
+  for (const DType dtype : {float32, float64}) {
+    const Tensor x = randn({3, 70001}, {.dtype = dtype});
+    for (const int64_t bins : {1, 7, 1000, 5000}) {
+      const Tensor counts = histc(x, {.bins = bins, .min = -2, .max = 1.5});
+      std::vector<double> expected(static_cast<size_t>(bins), 0);
+      for (const double v : x.to_vector<double>()) {
+        if (v < -2 || v > 1.5) continue;
+        const double place = dtype == float64
+                                 ? (v + 2) / 3.5 * static_cast<double>(bins)
+                                 : (static_cast<float>(v) + 2.F) / 3.5F * static_cast<float>(bins);
+        ++expected[static_cast<size_t>(std::min(static_cast<int64_t>(place), bins - 1))];
+      }
+      EXPECT_EQ(counts.to_vector<double>(), expected) << dtype << ' ' << bins;
+      EXPECT_EQ(histc(x.t(), {.bins = bins, .min = -2, .max = 1.5}).to_vector<double>(), expected);
+    }
+  }
+}
+
+TEST(Count, HistcNeedsAFiniteRange) {
+  EXPECT_THROW(histc(tensor({0.F, INFINITY}), {.bins = 4}), InvalidArgument);
+  EXPECT_THROW(histc(tensor({0.F, NAN}), {.bins = 4}), InvalidArgument);
+  EXPECT_EQ(histc(zeros({0}), {.bins = 2}).to_vector<float>(), (Floats{0, 0}));
+}
+
 TEST(Search, PlacesStandBeforeOrBehindEqualElements) {
   const Tensor sequence = tensor({1, 3, 3, 5});
   const Tensor values = tensor({0, 3, 9});

@@ -72,7 +72,6 @@ def unread():
            differs=late)
     refuse("cov", {"x": r(2, 3), "fweights": torch.tensor([2, -1, 1])},
            lambda x, fweights: torch.cov(x, fweights=fweights), differs=late)
-    refuse("histc", f32([0.0, -INF, 1.0]), torch.histc, bins=4, differs=late)
 
 
 def untrained():

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from op_arguments import form
 from op_arrange import listed
-from op_case import add, f32, ints, kwargs_named, mask, pos, r, unit
+from op_case import INF, add, f32, ints, kwargs_named, mask, pos, r, unit
 
 
 def refuse(op, inputs, call=None, **attrs):
@@ -44,6 +44,7 @@ def dtypes():
     refuse("masked_select", {"x": r(3), "m": ints(2, 3)})
     refuse("histc", r(5), bins=0)
     refuse("histc", r(5), bins=3, min=2.0, max=1.0)
+    refuse("histc", f32([0.0, -INF, 1.0]), torch.histc, bins=4)
     refuse("cumsum", r(2), dim=1)
     refuse("isin", [mask(2), mask(2)], differs="membership of bools has a meaning")
 

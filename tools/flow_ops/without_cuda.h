@@ -41,6 +41,7 @@ inline const std::map<std::string, OnCuda> kOpsWithoutCuda = {
     {"grid_sample_backward_x", OnCuda::kOtherOps},
     {"group_norm", OnCuda::kOtherOps},
     {"group_norm_backward", OnCuda::kOtherOps},
+    {"histc", OnCuda::kOtherOps},
     {"kthvalue", OnCuda::kUnsupported},
     {"ldl_factor", OnCuda::kUnsupported},
     {"ldl_solve", OnCuda::kUnsupported},

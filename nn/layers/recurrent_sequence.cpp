@@ -153,7 +153,7 @@ struct Sequence : Function<Sequence> {
     Tensors outputs;
     for (const Tensor& gate : gates) {
       const Tensor of_state = linear(state.h, weight, bias_hh);
-      if (records && outputs.size() > 0 && state.c.defined()) trace.cells.push_back(state.c);
+      if (records && !outputs.empty() && state.c.defined()) trace.cells.push_back(state.c);
       state = cell->forward(gate, of_state, state);
       if (records) {
         trace.of_state.push_back(of_state);

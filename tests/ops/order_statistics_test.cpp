@@ -1,5 +1,6 @@
 #include "ops/reduce/order_statistics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "ops/index/count.h"
 #include "ops/index/index.h"
 #include "ops/index/search.h"
+#include "ops/random/random.h"
 #include "ops/reduce/order_statistics_op.h"
 #include "ops/reduce/scan.h"
 #include "ops/shape/concat.h"

@@ -64,12 +64,11 @@ void for_each_bin(const Bins<C>& bins, const C* x, int64_t n, const Add& add) {
   }
 }
 
-// Neighbours that are in one bin add to two tables in turn, so that an addition need not wait for
-// the one before it.
+// Adds to `counts`, where another table begins at `second`: neighbours that are in one bin add to
+// the two in turn, so that an addition need not wait for the one before it. 0: there is one table.
 template <bool kVectors, class C>
-void count_range(const Bins<C>& bins, const C* x, int64_t begin, int64_t end,
+void count_range(const Bins<C>& bins, const C* x, int64_t begin, int64_t end, int64_t second,
                  std::vector<int64_t>& counts) {
-  const int64_t second = bins.bins < kFewBins ? bins.bins + 1 : 0;
   for (int64_t at = begin; at < end; at += kBlock) {
     for_each_bin<kVectors>(bins, x + at, std::min(kBlock, end - at), [&](int64_t i, int64_t bin) {
       ++counts[static_cast<size_t>(bin + (i & 1) * second)];
@@ -89,15 +88,15 @@ void count_all(const KernelContext& ctx) {
                               static_cast<double>(range.high),
                               " is not finite; give a finite min and max"));
   }
+  const int64_t second = bins < kFewBins ? bins + 1 : 0;
   std::vector<int64_t> totals(static_cast<size_t>(bins));
   std::mutex mutex;
   ctx.pool().parallel_for(0, n, std::max(kGrain, 4 * bins), [&](int64_t begin, int64_t end) {
-    const auto table = static_cast<size_t>(bins + 1);
-    std::vector<int64_t> counts(bins < kFewBins ? 2 * table : table);
-    count_range<kVectors>(range, x.data(), begin, end, counts);
+    std::vector<int64_t> counts(static_cast<size_t>(bins + 1 + second));
+    count_range<kVectors>(range, x.data(), begin, end, second, counts);
     const std::lock_guard lock(mutex);
     for (size_t i = 0; i < totals.size(); ++i)
-      totals[i] += counts[i] + (bins < kFewBins ? counts[table + i] : 0);
+      totals[i] += counts[i] + (second > 0 ? counts[static_cast<size_t>(second) + i] : 0);
   });
   for (size_t i = 0; i < totals.size(); ++i)
     y.data()[i] = static_cast<C>(totals[i]);

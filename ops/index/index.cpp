@@ -493,15 +493,11 @@ void put(const Tensor& x, const IndexList& list, const Tensor& values, bool accu
   }
 }
 
-// x without partial axes. Whatever reads it then reads the same values: partial sums that two ops
-// reduce on their own may be rounded in another order.
-Tensor with_reduced_parts(const TensorArg& x) {
+// x, or the whole of it on every rank if some axes are partial: partial sums that two ops reduce on
+// their own may be rounded in another order.
+Tensor reduced_once(const TensorArg& x) {
   if (!x->is_global() || !x->sbp().has_partial()) return x.tensor();
-  NdSbp sbp = x->sbp();
-  for (int64_t axis = 0; axis < sbp.size(); ++axis) {
-    if (sbp[axis].is_partial()) sbp = sbp.with(axis, sbp::broadcast);
-  }
-  return x->to_global(x->placement(), sbp, x.site());
+  return x->to_global(x->placement(), NdSbp::broadcast(x->placement().num_axes()), x.site());
 }
 
 }  // namespace
@@ -622,7 +618,7 @@ Tensor masked_select(const TensorArg& x, const TensorArg& mask) {
 Tensor nonzero(const TensorArg& x) {
   return ops::named("nonzero", x.site(), [&]() -> Tensor {
     const Site site = x.site();
-    const Tensor values = ops::with_reduced_parts(x);
+    const Tensor values = ops::reduced_once(x);
     const Tensor count = count_nonzero({values, site});
     return dispatch(ops::kNonzero, {&values},
                     ops::NonzeroAttrs{ops::size_in("nonzero", count, site)}, site);

@@ -1,6 +1,5 @@
 #include "nn/layers/recurrent.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -10,8 +9,6 @@
 #include "nn/layers/recurrent_sequence.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/whole_like.h"
-#include "ops/elementwise/binary.h"
-#include "ops/elementwise/unary.h"
 #include "ops/index/index.h"
 #include "ops/linear/matmul.h"
 #include "ops/random/dropout.h"

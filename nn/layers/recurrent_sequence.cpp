@@ -40,11 +40,9 @@ CellState lstm_forward(const Tensor& of_input, const Tensor& of_state, const Cel
 Cell::Gradients lstm_backward(const Tensor& of_input, const Tensor& of_state,
                               const CellState& before, const Tensor& /*hidden*/,
                               const CellState& dafter) {
-  const std::array<const Tensor*, 5> inputs{&of_input, &of_state, &before.c, &dafter.h, &dafter.c};
-  std::array<Tensor, 2> d;
-  Call call{ops::kLstmGatesBackward, inputs, nullptr, Site::here()};
-  dispatch(call, d.data());
-  return {d[0], d[0], {{}, d[1]}};
+  const auto [dgates, dcell] =
+      ops::lstm_gates_backward(of_input, of_state, before.c, dafter.h, dafter.c);
+  return {dgates, dgates, {{}, dcell}};
 }
 
 CellState gru_forward(const Tensor& of_input, const Tensor& of_state, const CellState& before) {
@@ -54,11 +52,9 @@ CellState gru_forward(const Tensor& of_input, const Tensor& of_state, const Cell
 Cell::Gradients gru_backward(const Tensor& of_input, const Tensor& of_state,
                              const CellState& before, const Tensor& /*hidden*/,
                              const CellState& dafter) {
-  const std::array<const Tensor*, 4> inputs{&of_input, &of_state, &before.h, &dafter.h};
-  std::array<Tensor, 3> d;
-  Call call{ops::kGruGatesBackward, inputs, nullptr, Site::here()};
-  dispatch(call, d.data());
-  return {d[0], d[1], {d[2], {}}};
+  const auto [dof_input, dof_state, dhidden] =
+      ops::gru_gates_backward(of_input, of_state, before.h, dafter.h);
+  return {dof_input, dof_state, {dhidden, {}}};
 }
 
 CellState tanh_forward(const Tensor& of_input, const Tensor& of_state,
@@ -80,9 +76,8 @@ Cell::Gradients value_backward(const Tensor& /*of_input*/, const Tensor& /*of_st
   return {d, d, {}};
 }
 
-// a + b, where either may be undefined.
-Tensor sum_of_both(const Tensor& a, const Tensor& b) {
-  if (!a.defined()) return b;
+// a + b; b may be undefined.
+Tensor with_added(const Tensor& a, const Tensor& b) {
   return b.defined() ? a + b : a;
 }
 
@@ -94,46 +89,83 @@ struct Steps : Function<Steps> {
   static Tensors backward(FunctionContext& /*ctx*/, const Tensors& dy) { return {stack(dy, 0)}; }
 };
 
-// The arguments of a sequence, and what its steps computed, in the order of the steps. The results
-// of the layer are not among it, so that they may be written in place: the states of the steps are
-// copied to the output, and nothing reads the last cell.
-struct Trace {
-  Tensor of_input;
-  CellState first;
-  DirectionWeights weights;
-  Tensors of_state, hidden, cells;
-  Tensors states;  // hidden after the projection; empty if there is none
+// What a step computes.
+struct StepValues {
+  Tensor of_state;
+  Tensor hidden;  // before the projection
+  CellState after;
 };
 
-// The tensors of a trace in a fixed order. Some may be undefined.
-Tensors arguments_of(const Trace& trace) {
-  return {trace.of_input,          trace.first.h,         trace.first.c,
-          trace.weights.weight_hh, trace.weights.bias_hh, trace.weights.weight_hr};
+StepValues take_step(const Cell& cell, const Tensor& of_input, const CellState& before,
+                     const DirectionWeights& weights) {
+  StepValues values;
+  values.of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
+  values.after = cell.forward(of_input, values.of_state, before);
+  values.hidden = values.after.h;
+  if (weights.weight_hr.defined()) values.after.h = linear(values.hidden, weights.weight_hr);
+  return values;
 }
 
-constexpr size_t kNumArguments = 6;
-
-// As each step is recorded.
-SequenceResult run_steps(const Cell& cell, const Tensor& of_input, const CellState& first,
-                         const DirectionWeights& weights, bool is_reverse) {
-  Tensors gates = Steps::apply(of_input);
-  if (is_reverse) std::reverse(gates.begin(), gates.end());
+// Takes a step for each part of the input, and calls record(before, values) after each.
+template <class Record>
+SequenceResult take_steps(const Cell& cell, Tensors of_input, const CellState& first,
+                          const DirectionWeights& weights, bool is_reverse, const Record& record) {
+  if (is_reverse) std::reverse(of_input.begin(), of_input.end());
   CellState state = first;
   Tensors outputs;
-  for (const Tensor& gate : gates) {
-    state = cell_step(cell, gate, state, weights);
+  for (const Tensor& gates : of_input) {
+    const StepValues values = take_step(cell, gates, state, weights);
+    record(state, values);
+    state = values.after;
     outputs.push_back(state.h);
   }
   if (is_reverse) std::reverse(outputs.begin(), outputs.end());
   return {stack(outputs, 0), state};
 }
 
+// As each step is recorded in the graph.
+SequenceResult run_steps(const Cell& cell, const Tensor& of_input, const CellState& first,
+                         const DirectionWeights& weights, bool is_reverse) {
+  return take_steps(cell, Steps::apply(of_input), first, weights, is_reverse,
+                    [](const CellState& /*before*/, const StepValues& /*values*/) {});
+}
+
+// The tensors that a sequence is called with.
+enum Argument : size_t {
+  kOfInput,
+  kFirstH,
+  kFirstC,
+  kWeightHh,
+  kBiasHh,
+  kWeightHr,
+  kNumArguments,
+};
+
+using Arguments = std::array<Tensor, kNumArguments>;
+
+CellState first_of(const Arguments& arguments) {
+  return {arguments[kFirstH], arguments[kFirstC]};
+}
+
+DirectionWeights weights_of(const Arguments& arguments) {
+  return {{}, arguments[kWeightHh], {}, arguments[kBiasHh], arguments[kWeightHr]};
+}
+
+// The arguments, some of which may be undefined, and what the steps computed, in their order. The
+// results of the layer are not among it, so that they may be written in place: the states of the
+// steps are copied to the output, and nothing reads the last cell.
+struct Trace {
+  Arguments arguments;
+  Tensors of_state, hidden;
+  Tensors states, cells;  // before each step
+};
+
 struct Sequence : Function<Sequence> {
   // What backward needs besides tensors.
   struct Form {
     const Cell* cell;
     bool is_reverse;
-    std::vector<bool> is_given;  // of the arguments
+    std::array<bool, kNumArguments> is_given;
     size_t steps;
     bool has_cells;
   };
@@ -142,33 +174,25 @@ struct Sequence : Function<Sequence> {
                          const Tensor& c, const Tensor& weight_hh, const Tensor& bias_hh,
                          const Tensor& weight_hr, const Cell* cell, bool is_reverse) {
     ctx.set_materialize_grads(false);
-    Trace trace{of_input, {h, c}, {{}, weight_hh, {}, bias_hh, weight_hr}, {}, {}, {}, {}};
+    Trace trace{{of_input, h, c, weight_hh, bias_hh, weight_hr}, {}, {}, {}, {}};
     Tensors gates = unbind(of_input, 0);
-    if (is_reverse) std::reverse(gates.begin(), gates.end());
-    Tensor weight = weight_hh;
-    if (gates.size() >= kStepsOfCopy && weight.device() == DeviceType::kCpu)
-      weight = transpose(transpose(weight, 0, 1).contiguous(), 0, 1);
+    const size_t steps = gates.size();
+    DirectionWeights weights = weights_of(trace.arguments);
+    if (steps >= kStepsOfCopy && weight_hh.device() == DeviceType::kCpu)
+      weights.weight_hh = transpose(transpose(weight_hh, 0, 1).contiguous(), 0, 1);
     const bool records = needs_any(ctx);
-    CellState state = trace.first;
-    Tensors outputs;
-    for (const Tensor& gate : gates) {
-      const Tensor of_state = linear(state.h, weight, bias_hh);
-      if (records && !outputs.empty() && state.c.defined()) trace.cells.push_back(state.c);
-      state = cell->forward(gate, of_state, state);
-      if (records) {
-        trace.of_state.push_back(of_state);
-        trace.hidden.push_back(state.h);
-      }
-      if (weight_hr.defined()) {
-        state.h = linear(state.h, weight_hr);
-        if (records) trace.states.push_back(state.h);
-      }
-      outputs.push_back(state.h);
-    }
-    if (records) save(ctx, trace, {cell, is_reverse, {}, gates.size(), state.c.defined()});
-    if (is_reverse) std::reverse(outputs.begin(), outputs.end());
-    const Tensor output = stack(outputs, 0);
-    return state.c.defined() ? Tensors{output, state.c} : Tensors{output};
+    const SequenceResult result =
+        take_steps(*cell, std::move(gates), first_of(trace.arguments), weights, is_reverse,
+                   [&](const CellState& before, const StepValues& values) {
+                     if (!records) return;
+                     trace.states.push_back(before.h);
+                     if (before.c.defined()) trace.cells.push_back(before.c);
+                     trace.of_state.push_back(values.of_state);
+                     trace.hidden.push_back(values.hidden);
+                   });
+    const bool has_cells = result.last.c.defined();
+    if (records) save(ctx, trace, {cell, is_reverse, {}, steps, has_cells});
+    return has_cells ? Tensors{result.output, result.last.c} : Tensors{result.output};
   }
 
   static Tensors backward(FunctionContext& ctx, const Tensors& dy) {
@@ -190,24 +214,21 @@ struct Sequence : Function<Sequence> {
 
   static void save(FunctionContext& ctx, const Trace& trace, Form form) {
     Tensors saved;
-    for (const Tensor& argument : arguments_of(trace)) {
-      form.is_given.push_back(argument.defined());
-      if (argument.defined()) saved.push_back(argument);
+    for (size_t i = 0; i < kNumArguments; ++i) {
+      form.is_given[i] = trace.arguments[i].defined();
+      if (form.is_given[i]) saved.push_back(trace.arguments[i]);
     }
-    for (const Tensors* list : {&trace.of_state, &trace.hidden, &trace.cells, &trace.states})
+    for (const Tensors* list : {&trace.of_state, &trace.hidden, &trace.states, &trace.cells})
       saved.insert(saved.end(), list->begin(), list->end());
     ctx.save_for_backward(saved);
-    ctx.set(std::move(form));
+    ctx.set(form);
   }
 
   static Trace restored(const Form& form, const Tensors& saved) {
     auto next = saved.begin();
     Trace trace;
-    size_t i = 0;
-    for (Tensor* argument :
-         {&trace.of_input, &trace.first.h, &trace.first.c, &trace.weights.weight_hh,
-          &trace.weights.bias_hh, &trace.weights.weight_hr}) {
-      if (form.is_given[i++]) *argument = *next++;
+    for (size_t i = 0; i < kNumArguments; ++i) {
+      if (form.is_given[i]) trace.arguments[i] = *next++;
     }
     const auto take = [&](Tensors& list, size_t count) {
       const auto begin = next;
@@ -216,8 +237,8 @@ struct Sequence : Function<Sequence> {
     };
     take(trace.of_state, form.steps);
     take(trace.hidden, form.steps);
-    take(trace.cells, form.has_cells ? form.steps - 1 : 0);
-    take(trace.states, trace.weights.weight_hr.defined() ? form.steps : 0);
+    take(trace.states, form.steps);
+    take(trace.cells, form.has_cells ? form.steps : 0);
     return trace;
   }
 
@@ -225,8 +246,9 @@ struct Sequence : Function<Sequence> {
   static Tensors recorded_gradients(const FunctionContext& ctx, const Form& form,
                                     const Trace& trace, const Tensor& doutput,
                                     const Tensor& dcell) {
-    const SequenceResult again =
-        run_steps(*form.cell, trace.of_input, trace.first, trace.weights, form.is_reverse);
+    const Arguments& arguments = trace.arguments;
+    const SequenceResult again = run_steps(*form.cell, arguments[kOfInput], first_of(arguments),
+                                           weights_of(arguments), form.is_reverse);
     Tensors ends, upstream;
     const auto add_end = [&](const Tensor& end, const Tensor& d) {
       if (!d.defined()) return;
@@ -235,7 +257,6 @@ struct Sequence : Function<Sequence> {
     };
     add_end(again.output, doutput);
     add_end(again.last.c, dcell);
-    const Tensors arguments = arguments_of(trace);
     Tensors wanted;
     for (size_t i = 0; i < kNumArguments; ++i) {
       if (ctx.needs_input_grad(i)) wanted.push_back(arguments[i]);
@@ -258,51 +279,45 @@ struct Sequence : Function<Sequence> {
     const auto part = [&](const Tensor& x, int64_t step) {
       return x.defined() ? select(x, 0, position(step)) : x;
     };
-    const Tensors& states = trace.states.empty() ? trace.hidden : trace.states;
-    const auto state_before = [&](int64_t step) {
-      if (step == 0) return trace.first;
-      const auto before = static_cast<size_t>(step - 1);
-      return CellState{states[before], form.has_cells ? trace.cells[before] : Tensor()};
-    };
-    const Tensor& weight_hr = trace.weights.weight_hr;
+    const Tensor& weight_hr = trace.arguments[kWeightHr];
     Tensors dof_input(form.steps), dof_state(form.steps), dprojected;
     CellState d{part(doutput, last), dcell};
     for (int64_t step = last; step >= 0; --step) {
       const auto number = static_cast<size_t>(step);
       const auto at = static_cast<size_t>(position(step));
       if (weight_hr.defined()) {
-        if (!d.h.defined()) d.h = zeros_like(states[number]);
+        if (!d.h.defined()) d.h = zeros_like(trace.states[number]);
         dprojected.push_back(d.h);
         d.h = matmul(d.h, weight_hr);
       }
+      const CellState before{trace.states[number], form.has_cells ? trace.cells[number] : Tensor()};
       const Cell::Gradients own =
-          form.cell->backward(part(trace.of_input, step), trace.of_state[number],
-                              state_before(step), trace.hidden[number], d);
+          form.cell->backward(part(trace.arguments[kOfInput], step), trace.of_state[number], before,
+                              trace.hidden[number], d);
       dof_input[at] = own.of_input;
       dof_state[at] = own.of_state;
       d = own.before;
-      if (step == 0 && !ctx.needs_input_grad(1)) break;
-      d.h = sum_of_both(matmul(own.of_state, trace.weights.weight_hh), d.h);
-      if (step > 0) d.h = sum_of_both(d.h, part(doutput, step - 1));
+      if (step == 0 && !ctx.needs_input_grad(kFirstH)) break;
+      d.h = with_added(matmul(own.of_state, trace.arguments[kWeightHh]), d.h);
+      if (step > 0) d.h = with_added(d.h, part(doutput, step - 1));
     }
 
     Tensors result(kNumArguments);
     const Tensor all_of_input = stack(dof_input, 0);
     const bool is_shared = dof_input[0].is_same(dof_state[0]);
     const Tensor all_of_state = is_shared ? all_of_input : stack(dof_state, 0);
-    if (ctx.needs_input_grad(0)) result[0] = all_of_input;
-    if (ctx.needs_input_grad(1)) result[1] = d.h;
-    if (ctx.needs_input_grad(2)) result[2] = d.c;
-    if (ctx.needs_input_grad(3)) {
-      Tensors before = {trace.first.h};
-      before.insert(before.end(), states.begin(), states.end() - 1);
+    if (ctx.needs_input_grad(kOfInput)) result[kOfInput] = all_of_input;
+    if (ctx.needs_input_grad(kFirstH)) result[kFirstH] = d.h;
+    if (ctx.needs_input_grad(kFirstC)) result[kFirstC] = d.c;
+    if (ctx.needs_input_grad(kWeightHh)) {
+      Tensors before = trace.states;
       if (form.is_reverse) std::reverse(before.begin(), before.end());
-      result[3] = ops::contract_leading(all_of_state, stack(before, 0));
+      result[kWeightHh] = ops::contract_leading(all_of_state, stack(before, 0));
     }
-    if (ctx.needs_input_grad(4)) result[4] = sum(all_of_state, {0, 1});
-    if (ctx.needs_input_grad(5)) {
+    if (ctx.needs_input_grad(kBiasHh)) result[kBiasHh] = sum(all_of_state, {0, 1});
+    if (ctx.needs_input_grad(kWeightHr)) {
       std::reverse(dprojected.begin(), dprojected.end());
-      result[5] = ops::contract_leading(stack(dprojected, 0), stack(trace.hidden, 0));
+      result[kWeightHr] = ops::contract_leading(stack(dprojected, 0), stack(trace.hidden, 0));
     }
     return result;
   }
@@ -317,10 +332,7 @@ const Cell kReluCell = {relu_forward, value_backward<&ops::kReluGrad>};
 
 CellState cell_step(const Cell& cell, const Tensor& of_input, const CellState& before,
                     const DirectionWeights& weights) {
-  const Tensor of_state = linear(before.h, weights.weight_hh, weights.bias_hh);
-  CellState after = cell.forward(of_input, of_state, before);
-  if (weights.weight_hr.defined()) after.h = linear(after.h, weights.weight_hr);
-  return after;
+  return take_step(cell, of_input, before, weights).after;
 }
 
 SequenceResult run_sequence(const Cell& cell, const Tensor& of_input, const CellState& first,

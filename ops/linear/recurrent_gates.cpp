@@ -114,13 +114,9 @@ void grad_lstm(GradContext& ctx) {
   const Tensor of_input = ctx.input(0), of_state = ctx.input(1), cell = ctx.input(2);
   Tensor dgates, dcell;
   if (!thread_state().grad_enabled) {
-    Call call{kLstmGatesBackward, {}, nullptr, Site::here()};
-    const std::array<const Tensor*, 5> inputs{&of_input, &of_state, &cell, &dh, &dc};
-    std::array<Tensor, 2> outputs;
-    call.inputs = inputs;
-    dispatch(call, outputs.data());
-    dgates = outputs[0];
-    dcell = outputs[1];
+    const auto gradients = lstm_gates_backward(of_input, of_state, cell, dh, dc);
+    dgates = gradients[0];
+    dcell = gradients[1];
   } else {
     const std::vector<Tensor> sums = chunk(add(of_input, of_state), 4, -1);
     const Tensor i = sigmoid(sums[0]), f = sigmoid(sums[1]), g = tanh(sums[2]);
@@ -148,13 +144,9 @@ void grad_gru(GradContext& ctx) {
   if (!dy.defined()) return;
   const Tensor of_input = ctx.input(0), of_state = ctx.input(1), hidden = ctx.input(2);
   if (!thread_state().grad_enabled) {
-    Call call{kGruGatesBackward, {}, nullptr, Site::here()};
-    const std::array<const Tensor*, 4> inputs{&of_input, &of_state, &hidden, &dy};
-    std::array<Tensor, 3> outputs;
-    call.inputs = inputs;
-    dispatch(call, outputs.data());
+    const std::array<Tensor, 3> gradients = gru_gates_backward(of_input, of_state, hidden, dy);
     for (int i = 0; i < 3; ++i) {
-      if (ctx.needs(i)) ctx.set(i, outputs[static_cast<size_t>(i)]);
+      if (ctx.needs(i)) ctx.set(i, gradients[static_cast<size_t>(i)]);
     }
     return;
   }
@@ -221,6 +213,25 @@ LstmStep lstm_gates(const TensorArg& of_input, const TensorArg& of_state, const 
 Tensor gru_gates(const TensorArg& of_input, const TensorArg& of_state, const TensorArg& hidden) {
   return dispatch(kGruGates, {&of_input.tensor(), &of_state.tensor(), &hidden.tensor()},
                   of_input.site());
+}
+
+std::array<Tensor, 2> lstm_gates_backward(const Tensor& of_input, const Tensor& of_state,
+                                          const Tensor& cell, const Tensor& dhidden,
+                                          const Tensor& dcell) {
+  const std::array<const Tensor*, 5> inputs{&of_input, &of_state, &cell, &dhidden, &dcell};
+  std::array<Tensor, 2> outputs;
+  Call call{kLstmGatesBackward, inputs, nullptr, Site::here()};
+  dispatch(call, outputs.data());
+  return outputs;
+}
+
+std::array<Tensor, 3> gru_gates_backward(const Tensor& of_input, const Tensor& of_state,
+                                         const Tensor& hidden, const Tensor& dhidden) {
+  const std::array<const Tensor*, 4> inputs{&of_input, &of_state, &hidden, &dhidden};
+  std::array<Tensor, 3> outputs;
+  Call call{kGruGatesBackward, inputs, nullptr, Site::here()};
+  dispatch(call, outputs.data());
+  return outputs;
 }
 
 }  // namespace flow::ops

@@ -2,6 +2,8 @@
 // parts one after the other along the last dim, as the rows of the weights do.
 #pragma once
 
+#include <array>
+
 #include "core/op.h"
 
 namespace flow::ops {
@@ -23,5 +25,12 @@ struct LstmStep {
 
 LstmStep lstm_gates(const TensorArg& of_input, const TensorArg& of_state, const TensorArg& cell);
 Tensor gru_gates(const TensorArg& of_input, const TensorArg& of_state, const TensorArg& hidden);
+
+// The outputs of kLstmGatesBackward and kGruGatesBackward.
+std::array<Tensor, 2> lstm_gates_backward(const Tensor& of_input, const Tensor& of_state,
+                                          const Tensor& cell, const Tensor& dhidden,
+                                          const Tensor& dcell);
+std::array<Tensor, 3> gru_gates_backward(const Tensor& of_input, const Tensor& of_state,
+                                         const Tensor& hidden, const Tensor& dhidden);
 
 }  // namespace flow::ops

@@ -1,11 +1,19 @@
 // batch_norm, and hardtanh after it, on oneDNN's blocked layouts, so that chains of convolutions
 // are not reordered. As in batch_norm_cpu.cpp: sums in double, x read once for them and once for
 // the result.
+//
+// The images are divided into groups by the sizes alone, and the sums of the groups are added in
+// order, so the bits do not depend on the threads. A few threads share the groups, as they share
+// the parts of a convolution, so each reads what it wrote; otherwise they share the channels.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/kernel.h"
@@ -27,11 +35,14 @@ constexpr int64_t kLanes = V::kLanes;
 
 struct BlockedNormState {
   ChannelBlocks blocks;
+  int64_t groups = 1;  // of images
   // Converts dy to the layout of x; null if dy already has it.
   std::shared_ptr<const OneDnnKernel> reorder;
   size_t reordered_bytes = 0;
 
   int64_t vectors() const { return blocks.lanes / kLanes; }
+
+  int64_t units() const { return blocks.blocks() * vectors(); }
 
   double count() const { return static_cast<double>(blocks.batch * blocks.positions); }
 };
@@ -55,17 +66,26 @@ struct Unit {
   int64_t used;
 };
 
-template <class Fn>
-void for_units(const KernelContext& ctx, const BlockedNormState& state, const Fn& fn) {
-  ctx.pool().parallel_for(0, state.blocks.blocks() * state.vectors(), 1,
-                          [&](int64_t begin, int64_t end) {
-                            for (int64_t index = begin; index < end; ++index)
-                              fn(Unit(state, index));
-                          });
-}
+// The images [begin, end).
+struct Images {
+  static Images of_group(const BlockedNormState& state, int64_t group) {
+    const int64_t batch = state.blocks.batch;
+    return {batch * group / state.groups, batch * (group + 1) / state.groups};
+  }
+
+  int64_t begin;
+  int64_t end;
+};
 
 // sum(a b) and sum(a) of each channel of a unit.
 struct ChannelSums {
+  void add(const ChannelSums& other) {
+    for (int64_t i = 0; i < kLanes; ++i) {
+      products[i] += other.products[i];
+      totals[i] += other.totals[i];
+    }
+  }
+
   double products[kLanes];
   double totals[kLanes];
 };
@@ -89,11 +109,11 @@ struct Chain {
 
 // `a` and `b` give the vector at an offset of the tensor.
 template <class A, class B>
-ChannelSums sum_unit(const BlockedNormState& state, const Unit& unit, const A& a, const B& b) {
-  const ChannelBlocks& blocks = state.blocks;
+ChannelSums sum_unit(const ChannelBlocks& blocks, const Unit& unit, Images images, const A& a,
+                     const B& b) {
   Chain even;
   Chain odd;
-  for (int64_t n = 0; n < blocks.batch; ++n) {
+  for (int64_t n = images.begin; n < images.end; ++n) {
     int64_t at = unit.offset(blocks, n);
     int64_t position = 0;
     for (; position + 2 <= blocks.positions; position += 2) {
@@ -109,6 +129,88 @@ ChannelSums sum_unit(const BlockedNormState& state, const Unit& unit, const A& a
   (even.low_totals + odd.low_totals).store(sums.totals);
   (even.high_totals + odd.high_totals).store(sums.totals + kLanes / 2);
   return sums;
+}
+
+// Reads all units for sums, then again for the results. A pass has
+//   ChannelSums sum(unit, images),
+//   Factors factors(unit, sums), what the results of a unit need of the sums over all images, and
+//   void write(unit, factors, images).
+template <class Pass>
+class TwoPasses {
+ public:
+  using Factors = typename Pass::Factors;
+
+  // `memory` has bytes(state) bytes.
+  TwoPasses(const BlockedNormState& state, const Pass& pass, std::byte* memory)
+      : state_(state),
+        pass_(pass),
+        sums_(reinterpret_cast<ChannelSums*>(memory)),
+        factors_(reinterpret_cast<Factors*>(sums_ + state.units() * state.groups)) {}
+
+  static int64_t bytes(const BlockedNormState& state) {
+    return state.units() *
+           static_cast<int64_t>(sizeof(ChannelSums) * static_cast<size_t>(state.groups) +
+                                sizeof(Factors));
+  }
+
+  void run(ThreadPool& pool) {
+    if (pool.num_threads() == 1 || pool.num_threads() > state_.groups) {
+      share_units(pool);
+    } else {
+      share_images(pool);
+    }
+  }
+
+ private:
+  void share_units(ThreadPool& pool) {
+    pool.parallel_for(0, state_.units(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t index = begin; index < end; ++index) {
+        for (int64_t group = 0; group < state_.groups; ++group)
+          sum(index, group);
+        set_factors(index);
+        pass_.write(Unit(state_, index), factors_[index], {0, state_.blocks.batch});
+      }
+    });
+  }
+
+  void share_images(ThreadPool& pool) {
+    pool.parallel_for(0, state_.groups, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t group = begin; group < end; ++group)
+        for (int64_t index = 0; index < state_.units(); ++index)
+          sum(index, group);
+    });
+    for (int64_t index = 0; index < state_.units(); ++index)
+      set_factors(index);
+    pool.parallel_for(0, state_.groups, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t group = begin; group < end; ++group)
+        for (int64_t index = 0; index < state_.units(); ++index)
+          pass_.write(Unit(state_, index), factors_[index], Images::of_group(state_, group));
+    });
+  }
+
+  void sum(int64_t index, int64_t group) {
+    sums_[index * state_.groups + group] =
+        pass_.sum(Unit(state_, index), Images::of_group(state_, group));
+  }
+
+  void set_factors(int64_t index) {
+    ChannelSums* sums = sums_ + index * state_.groups;
+    for (int64_t group = 1; group < state_.groups; ++group)
+      sums[0].add(sums[group]);
+    factors_[index] = pass_.factors(Unit(state_, index), sums[0]);
+  }
+
+  const BlockedNormState& state_;
+  const Pass& pass_;
+  ChannelSums* sums_;  // of each unit, those of its groups
+  Factors* factors_;   // of each unit
+};
+
+template <class Pass>
+void run_passes(const KernelContext& ctx, const Pass& pass) {
+  const auto& state = ctx.state_as<BlockedNormState>();
+  const Ref<Storage> memory = ctx.scratch(static_cast<size_t>(TwoPasses<Pass>::bytes(state)));
+  TwoPasses<Pass>(state, pass, memory->data()).run(ctx.pool());
 }
 
 // The elements of a tensor.
@@ -130,19 +232,20 @@ struct Identity {
 struct Clamped {
   using Attrs = BatchNormHardtanhAttrs;
 
-  V low;
-  V high;
+  float low;
+  float high;
 
   explicit Clamped(const Attrs& attrs)
-      : low(V::fill(static_cast<float>(attrs.min_val))),
-        high(V::fill(static_cast<float>(attrs.max_val))) {}
+      : low(static_cast<float>(attrs.min_val)), high(static_cast<float>(attrs.max_val)) {}
 
-  [[gnu::always_inline]] V operator()(V x) const { return min(high, max(low, x)); }
+  [[gnu::always_inline]] V operator()(V x) const {
+    return min(V::fill(high), max(V::fill(low), x));
+  }
 
   // The gradient. y is strictly between the bounds where x is.
   [[gnu::always_inline]] V slope(V dy, V y) const {
-    const V below_high = select(y >= high, V::zero(), dy);
-    return select(y <= low, V::zero(), below_high);
+    const V below_high = select(y >= V::fill(high), V::zero(), dy);
+    return select(y <= V::fill(low), V::zero(), below_high);
   }
 };
 
@@ -150,7 +253,7 @@ struct Clamped {
 struct Passed {
   const float* dy;
   const float* y;
-  const Clamped& clamped;
+  Clamped clamped;
 
   [[gnu::always_inline]] V operator()(int64_t at) const {
     return clamped.slope(V::load(dy + at), V::load(y + at));
@@ -159,103 +262,149 @@ struct Passed {
 
 // y = f((x - mean) scale + shift); padding gets 0.
 template <class F>
-void run_batch_norm(const KernelContext& ctx) {
-  const auto& state = ctx.state_as<BlockedNormState>();
-  const ChannelBlocks& blocks = state.blocks;
-  const float* x = ctx.in(0).as<float>();
-  const float* weight = ctx.has_input(1) ? ctx.in(1).as<float>() : nullptr;
-  const float* bias = ctx.has_input(2) ? ctx.in(2).as<float>() : nullptr;
-  float* y = ctx.out(0).as<float>();
-  double* moments = ctx.out(1).as<double>();
-  const auto& attrs = ctx.attrs_as<typename F::Attrs>();
-  const double eps = attrs.eps;
-  for_units(ctx, state, [&](const Unit& unit) {
-    const F f(attrs);
-    const ChannelSums sums = sum_unit(state, unit, Plain{x}, Plain{x});
-    float means[kLanes] = {};
-    float scales[kLanes] = {};
-    float shifts[kLanes] = {};
+class Forward {
+ public:
+  struct Factors {
+    float mean[kLanes];
+    float scale[kLanes];
+    float shift[kLanes];
+  };
+
+  explicit Forward(const KernelContext& ctx)
+      : state_(ctx.state_as<BlockedNormState>()),
+        x_(ctx.in(0).as<float>()),
+        weight_(ctx.has_input(1) ? ctx.in(1).as<float>() : nullptr),
+        bias_(ctx.has_input(2) ? ctx.in(2).as<float>() : nullptr),
+        y_(ctx.out(0).as<float>()),
+        moments_(ctx.out(1).as<double>()),
+        eps_(ctx.attrs_as<typename F::Attrs>().eps),
+        f_(ctx.attrs_as<typename F::Attrs>()) {}
+
+  ChannelSums sum(const Unit& unit, Images images) const {
+    return sum_unit(state_.blocks, unit, images, Plain{x_}, Plain{x_});
+  }
+
+  Factors factors(const Unit& unit, const ChannelSums& sums) const {
+    Factors factors = {};
     for (int64_t i = 0; i < unit.used; ++i) {
       const int64_t c = unit.first + i;
-      const double mean = sums.totals[i] / state.count();
-      const double var = std::max(sums.products[i] / state.count() - mean * mean, 0.0);
-      moments[c] = mean;
-      moments[blocks.channels + c] = var;
-      means[i] = static_cast<float>(mean);
-      const double factor = weight != nullptr ? static_cast<double>(weight[c]) : 1.0;
-      scales[i] = static_cast<float>(factor / std::sqrt(var + eps));
-      shifts[i] = bias != nullptr ? bias[c] : 0;
+      const double mean = sums.totals[i] / state_.count();
+      const double var = std::max(sums.products[i] / state_.count() - mean * mean, 0.0);
+      moments_[c] = mean;
+      moments_[state_.blocks.channels + c] = var;
+      factors.mean[i] = static_cast<float>(mean);
+      const double factor = weight_ != nullptr ? static_cast<double>(weight_[c]) : 1.0;
+      factors.scale[i] = static_cast<float>(factor / std::sqrt(var + eps_));
+      factors.shift[i] = bias_ != nullptr ? bias_[c] : 0;
     }
-    const V mean = V::load(means);
-    const V scale = V::load(scales);
-    const V shift = V::load(shifts);
-    for (int64_t n = 0; n < blocks.batch; ++n) {
+    return factors;
+  }
+
+  void write(const Unit& unit, const Factors& factors, Images images) const {
+    const ChannelBlocks& blocks = state_.blocks;
+    const F f = f_;
+    const V mean = V::load(factors.mean);
+    const V scale = V::load(factors.scale);
+    const V shift = V::load(factors.shift);
+    for (int64_t n = images.begin; n < images.end; ++n) {
       const int64_t first = unit.offset(blocks, n);
-      const float* source = x + first;
-      float* target = y + first;
+      const float* source = x_ + first;
+      float* target = y_ + first;
       for (int64_t position = 0; position < blocks.positions; ++position) {
         f(fma(V::load(source) - mean, scale, shift)).store(target);
         source += blocks.lanes;
         target += blocks.lanes;
       }
     }
-  });
-}
+  }
 
-// What the gradient reads and writes: (dy, x, moments, weight), perhaps with y after dy.
-struct BackwardOperands {
-  BackwardOperands(const KernelContext& ctx, int x_input, double attrs_eps)
-      : x(ctx.in(x_input).as<float>()),
-        moments(ctx.in(x_input + 1).as<double>()),
-        weight(ctx.has_input(x_input + 2) ? ctx.in(x_input + 2).as<float>() : nullptr),
-        dx(ctx.out(0).as<float>()),
-        dweight(ctx.out(1).as<float>()),
-        dbias(ctx.out(2).as<float>()),
-        eps(attrs_eps) {}
-
-  const float* x;
-  const double* moments;
-  const float* weight;
-  float* dx;
-  float* dweight;
-  float* dbias;
-  double eps;
+ private:
+  const BlockedNormState& state_;
+  const float* x_;
+  const float* weight_;
+  const float* bias_;
+  float* y_;
+  double* moments_;
+  double eps_;
+  F f_;
 };
 
-// dx = s (dy - a) - k (x - mean) of a unit; padding gets 0. `dy` gives the vector at an offset.
+// dx = s (dy - a) - k (x - mean), where `Dy` gives the vector of dy at an offset; padding gets 0.
 template <class Dy>
-void backward_of_unit(const BlockedNormState& state, const Unit& unit, const Dy& dy,
-                      const BackwardOperands& in) {
-  const ChannelBlocks& blocks = state.blocks;
-  const ChannelSums sums = sum_unit(state, unit, dy, Plain{in.x});
-  float slopes[kLanes] = {};
-  float centers[kLanes] = {};
-  float factors[kLanes] = {};
-  float means[kLanes] = {};
-  for (int64_t i = 0; i < unit.used; ++i) {
-    const int64_t c = unit.first + i;
-    const double mean = in.moments[c];
-    const double r = 1 / std::sqrt(in.moments[blocks.channels + c] + in.eps);
-    const double through_h = (sums.products[i] - mean * sums.totals[i]) * r;
-    const double s = (in.weight != nullptr ? static_cast<double>(in.weight[c]) : 1.0) * r;
-    in.dweight[c] = static_cast<float>(through_h);
-    in.dbias[c] = static_cast<float>(sums.totals[i]);
-    slopes[i] = static_cast<float>(s);
-    centers[i] = static_cast<float>(sums.totals[i] / state.count());
-    factors[i] = static_cast<float>(s * r * through_h / state.count());
-    means[i] = static_cast<float>(mean);
+class Backward {
+ public:
+  struct Factors {
+    float s[kLanes];
+    float a[kLanes];
+    float k[kLanes];
+    float mean[kLanes];
+  };
+
+  // The inputs from `x_input` are x, moments and weight.
+  Backward(const KernelContext& ctx, const Dy& dy, int x_input, double eps)
+      : state_(ctx.state_as<BlockedNormState>()),
+        dy_(dy),
+        x_(ctx.in(x_input).as<float>()),
+        moments_(ctx.in(x_input + 1).as<double>()),
+        weight_(ctx.has_input(x_input + 2) ? ctx.in(x_input + 2).as<float>() : nullptr),
+        dx_(ctx.out(0).as<float>()),
+        dweight_(ctx.out(1).as<float>()),
+        dbias_(ctx.out(2).as<float>()),
+        eps_(eps) {}
+
+  ChannelSums sum(const Unit& unit, Images images) const {
+    return sum_unit(state_.blocks, unit, images, dy_, Plain{x_});
   }
-  const V s = V::load(slopes);
-  const V a = V::load(centers);
-  const V k = V::load(factors);
-  const V mean = V::load(means);
-  for (int64_t n = 0; n < blocks.batch; ++n) {
-    const int64_t first = unit.offset(blocks, n);
-    for (int64_t position = 0; position < blocks.positions; ++position) {
-      const int64_t at = first + position * blocks.lanes;
-      (s * (dy(at) - a) - k * (V::load(in.x + at) - mean)).store(in.dx + at);
+
+  Factors factors(const Unit& unit, const ChannelSums& sums) const {
+    Factors factors = {};
+    for (int64_t i = 0; i < unit.used; ++i) {
+      const int64_t c = unit.first + i;
+      const double mean = moments_[c];
+      const double r = 1 / std::sqrt(moments_[state_.blocks.channels + c] + eps_);
+      const double through_h = (sums.products[i] - mean * sums.totals[i]) * r;
+      const double s = (weight_ != nullptr ? static_cast<double>(weight_[c]) : 1.0) * r;
+      dweight_[c] = static_cast<float>(through_h);
+      dbias_[c] = static_cast<float>(sums.totals[i]);
+      factors.s[i] = static_cast<float>(s);
+      factors.a[i] = static_cast<float>(sums.totals[i] / state_.count());
+      factors.k[i] = static_cast<float>(s * r * through_h / state_.count());
+      factors.mean[i] = static_cast<float>(mean);
+    }
+    return factors;
+  }
+
+  void write(const Unit& unit, const Factors& factors, Images images) const {
+    const ChannelBlocks& blocks = state_.blocks;
+    const Dy dy = dy_;
+    const V s = V::load(factors.s);
+    const V a = V::load(factors.a);
+    const V k = V::load(factors.k);
+    const V mean = V::load(factors.mean);
+    for (int64_t n = images.begin; n < images.end; ++n) {
+      const int64_t first = unit.offset(blocks, n);
+      for (int64_t position = 0; position < blocks.positions; ++position) {
+        const int64_t at = first + position * blocks.lanes;
+        (s * (dy(at) - a) - k * (V::load(x_ + at) - mean)).store(dx_ + at);
+      }
     }
   }
+
+ private:
+  const BlockedNormState& state_;
+  Dy dy_;
+  const float* x_;
+  const double* moments_;
+  const float* weight_;
+  float* dx_;
+  float* dweight_;
+  float* dbias_;
+  double eps_;
+};
+
+template <class F>
+void run_batch_norm(const KernelContext& ctx) {
+  run_passes(ctx, Forward<F>(ctx));
 }
 
 void run_backward(const KernelContext& ctx) {
@@ -269,19 +418,35 @@ void run_backward(const KernelContext& ctx) {
                         .scratch = memory->data() + state.reordered_bytes});
     dy = reinterpret_cast<const float*>(memory->data());
   }
-  const BackwardOperands in(ctx, 1, ctx.attrs_as<BatchNormAttrs>().eps);
-  for_units(ctx, state, [&](const Unit& unit) { backward_of_unit(state, unit, Plain{dy}, in); });
+  run_passes(ctx, Backward<Plain>(ctx, {dy}, 1, ctx.attrs_as<BatchNormAttrs>().eps));
 }
 
 void run_clamped_backward(const KernelContext& ctx) {
-  const auto& state = ctx.state_as<BlockedNormState>();
   const auto& attrs = ctx.attrs_as<BatchNormHardtanhAttrs>();
-  const BackwardOperands in(ctx, 2, attrs.eps);
-  for_units(ctx, state, [&](const Unit& unit) {
-    const Clamped clamped(attrs);
-    backward_of_unit(state, unit, Passed{ctx.in(0).as<float>(), ctx.in(1).as<float>(), clamped},
-                     in);
-  });
+  const Passed dy{ctx.in(0).as<float>(), ctx.in(1).as<float>(), Clamped(attrs)};
+  run_passes(ctx, Backward<Passed>(ctx, dy, 2, attrs.eps));
+}
+
+// lanes = 0 where the layout is not one of whole vectors of channels. Groups have so many positions
+// that their sums cost little; a power of two is shared evenly by two or four threads.
+BlockedNormState state_for(const TensorMeta& x) {
+  constexpr int64_t kMostGroups = 8;
+  constexpr int64_t kLeastPositions = 64;
+  BlockedNormState state;
+  state.blocks = channel_blocks(*x.blocked, x.local_shape);
+  ChannelBlocks& blocks = state.blocks;
+  if (blocks.lanes % kLanes != 0) blocks.lanes = 0;
+  if (blocks.lanes == 0) return state;
+  const int64_t most = std::min(kMostGroups, blocks.batch);
+  const int64_t groups = std::clamp<int64_t>(blocks.batch * blocks.positions / kLeastPositions, 1,
+                                             std::max<int64_t>(most, 1));
+  state.groups = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(groups)));
+  return state;
+}
+
+template <class Pass>
+ScratchBlock memory_of(const BlockedNormState& state) {
+  return {TwoPasses<Pass>::bytes(state)};
 }
 
 // Applies to float32 x in blocks of whole vectors of channels. The result gets the layout of x.
@@ -291,9 +456,8 @@ KernelChoice select_blocked(const KernelQuery& query) {
   if (x.blocked == nullptr || x.dtype != DType::kFloat32) return {};
   const TensorMeta& moments = kBackward ? query.input(2) : query.output(1);
   if (moments.local_shape[0] != 2) return {};
-  BlockedNormState state;
-  state.blocks = channel_blocks(*x.blocked, x.local_shape);
-  if (state.blocks.lanes == 0 || state.blocks.lanes % kLanes != 0) return {};
+  BlockedNormState state = state_for(x);
+  if (state.blocks.lanes == 0) return {};
   for (int i = 1; i < static_cast<int>(query.inputs.size()); ++i) {
     const bool is_x = kBackward && i == 1;
     if (!is_x && query.has_input(i) && !query.input(i).is_contiguous) return {};
@@ -309,15 +473,16 @@ KernelChoice select_blocked(const KernelQuery& query) {
   }
   std::vector<MetaPtr> outputs(query.outputs.begin(), query.outputs.end());
   outputs[0] = with_blocked(outputs[0], x.blocked);
-  KernelScratch blocks;
+  KernelScratch scratch = {
+      memory_of<std::conditional_t<kBackward, Backward<Plain>, Forward<Identity>>>(state)};
   if (state.reorder != nullptr) {
-    blocks.push_back(
+    scratch.push_back(
         {static_cast<int64_t>(state.reordered_bytes + state.reorder->scratch_bytes())});
   }
   return with_scratch(
       {kBackward ? run_backward : run_batch_norm<Identity>,
        std::make_shared<const BlockedNormState>(std::move(state)), std::move(outputs)},
-      std::move(blocks));
+      std::move(scratch));
 }
 
 // The same with hardtanh, for tensors that all have the layout of x. The padding is zero only if
@@ -329,9 +494,8 @@ KernelChoice select_clamped(const KernelQuery& query) {
   const auto& attrs = query.attrs_as<BatchNormHardtanhAttrs>();
   if (x.blocked == nullptr || x.dtype != DType::kFloat32) return {};
   if (attrs.min_val > 0 || attrs.max_val < 0) return {};
-  BlockedNormState state;
-  state.blocks = channel_blocks(*x.blocked, x.local_shape);
-  if (state.blocks.lanes == 0 || state.blocks.lanes % kLanes != 0) return {};
+  BlockedNormState state = state_for(x);
+  if (state.blocks.lanes == 0) return {};
   for (int i = 0; i < x_input; ++i) {
     if (query.input(i).blocked != x.blocked) return {};
   }
@@ -340,8 +504,12 @@ KernelChoice select_clamped(const KernelQuery& query) {
   }
   std::vector<MetaPtr> outputs(query.outputs.begin(), query.outputs.end());
   outputs[0] = with_blocked(outputs[0], x.blocked);
-  return {kBackward ? run_clamped_backward : run_batch_norm<Clamped>,
-          std::make_shared<const BlockedNormState>(std::move(state)), std::move(outputs)};
+  const ScratchBlock scratch =
+      memory_of<std::conditional_t<kBackward, Backward<Passed>, Forward<Clamped>>>(state);
+  return with_scratch(
+      {kBackward ? run_clamped_backward : run_batch_norm<Clamped>,
+       std::make_shared<const BlockedNormState>(std::move(state)), std::move(outputs)},
+      {scratch});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "autograd/engine.h"
+#include "core/context.h"
 #include "eager/runtime.h"
 #include "ops/conv/conv.h"
 #include "ops/creation/creation.h"
@@ -127,6 +128,32 @@ TEST_F(BlockedOps, BatchNormKeepsItForwardAndBackward) {
   for (size_t i = 0; i < plain.size(); ++i)
     expect_near(blocked[i], plain[i]);
   expect_near(evaluated, batch_norm(strided, bias, weight));
+}
+
+// Up to eight threads share the images, more share the channels.
+TEST_F(BlockedOps, ThreadsChangeNoBitOfBatchNorm) {
+  const Tensor x = conv2d(linspace(-2, 3, 9 * 3 * 9 * 7).reshape({9, 3, 9, 7}),
+                          linspace(-0.5, 1, 20 * 3).reshape({20, 3, 1, 1}));
+  ASSERT_NE(x.meta().blocked, nullptr);
+  const auto run = [&](int64_t threads) {
+    set_num_threads(threads);
+    const Tensor source = Tensor(x.impl().alias()).requires_grad_();
+    const Tensor weight = linspace(0.5, 2, 20).requires_grad_();
+    const Tensor mean = zeros({20});
+    const Tensor var = ones({20});
+    const Tensor y = batch_norm(source, mean, var, {.weight = weight, .training = true});
+    const std::vector<Tensor> gradients = grad({y}, {source, weight}, {.grad_outputs = {relu(x)}});
+    std::vector<std::vector<float>> values;
+    for (const Tensor& tensor : {y, mean, var, gradients[0], gradients[1]})
+      values.push_back(tensor.to_vector<float>());
+    return values;
+  };
+  const int64_t threads_before = get_num_threads();
+  const auto expected = run(1);
+
+  for (const int64_t threads : {2, 3, 7, 16})
+    EXPECT_EQ(run(threads), expected) << threads << " threads";
+  set_num_threads(threads_before);
 }
 
 TEST_F(BlockedOps, AnInfinityLeavesItsChannelWithoutAVariance) {

@@ -6,6 +6,8 @@
 #include "ops/conv/conv_onednn.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -89,17 +91,23 @@ bool set_window(const ConvSizes& sizes, Window& window) {
   return true;
 }
 
+// The largest power of two up to `value` and `most`, at least 1.
+int64_t power_of_two_in(double value, int64_t most) {
+  const double bound = std::clamp(value, 1.0, static_cast<double>(std::max<int64_t>(most, 1)));
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bound)));
+}
+
 // Parts take about 20 µs for a few threads and 150 µs for more; they are longer if each writes a
 // separate weight gradient. The sum over parts must not depend on the number of threads, so the
-// number of parts does not depend on it either.
+// number of parts does not depend on it either. It is a power of two, which two or four threads
+// share evenly.
 int64_t choose_parts(const ConvRoles& roles, const ConvSizes& sizes) {
   const int64_t group_channels = sizes.in_channels / sizes.groups;
   if (roles.writes_weight) {
     const auto weight_elements =
         static_cast<double>(sizes.out_channels * group_channels * sizes.kernel_size());
-    return std::clamp<int64_t>(
-        static_cast<int64_t>(sizes.volume() / (1.2e6 + 15 * weight_elements)), 1,
-        std::min<int64_t>(8, sizes.batch));
+    return power_of_two_in(sizes.volume() / (1.2e6 + 15 * weight_elements),
+                           std::min<int64_t>(8, sizes.batch));
   }
   // Moving an element takes as long as eight multiply-adds. Depthwise kernels do few per element,
   // and take four times as long for each.
@@ -107,7 +115,7 @@ int64_t choose_parts(const ConvRoles& roles, const ConvSizes& sizes) {
       sizes.batch * (sizes.in_channels * sizes.in_size() + sizes.out_channels * sizes.out_size()));
   const double work = sizes.volume() + (group_channels == 1 ? 32 : 8) * moved;
   const double parts = std::max(std::min(work / 1.5e6, 4.0), work / 1.5e7);
-  return std::clamp<int64_t>(static_cast<int64_t>(parts), 1, std::min<int64_t>(16, sizes.batch));
+  return power_of_two_in(parts, std::min<int64_t>(16, sizes.batch));
 }
 
 class Planner {

@@ -19,7 +19,7 @@ constexpr int64_t kFewCells = 4;
 constexpr int64_t kMostCells = 64;
 // Fewer rows or columns multiply slowly; long dims have cells of kLong.
 constexpr int64_t kLeastRows = 32;
-constexpr int64_t kLeastColumns = 128;
+constexpr int64_t kLeastColumns = 64;
 constexpr int64_t kLong = 256;
 
 int64_t cells_along(int64_t size, int64_t least) {

@@ -23,6 +23,25 @@ namespace flow::ops {
 namespace {
 
 constexpr std::string_view kFirstLine = "flow cpu table 2";
+constexpr std::string_view kBothLibraries = "oneDNN 2.6.3, OpenBLAS 0.3.21";
+
+struct CommittedTable {
+  CpuIsa isa;
+  std::string_view microarchitecture;  // empty: for those that no line before names
+  std::string_view libraries;
+  int64_t depth;
+  const GemmTable::Text& products;
+};
+
+const CommittedTable kCommittedTables[] = {
+    {CpuIsa::kAvx2, "zen3", kBothLibraries, 512, kGemmTableZen3Avx2},
+    {CpuIsa::kAvx2, "", kBothLibraries, 512, kGemmTableAvx2},
+    {CpuIsa::kAvx512, "zen4", kBothLibraries, 512, kGemmTableZen4Avx512},
+    {CpuIsa::kAvx512, "zen5", kBothLibraries, 256, kGemmTableZen5Avx512},
+    {CpuIsa::kAvx512, "sapphire-rapids", "oneDNN 2.6.3", 512, kGemmTableSapphireRapidsAvx512},
+    {CpuIsa::kAvx512, "", kBothLibraries, 256, kGemmTableAvx512},
+};
+
 constexpr const char* kTypes[] = {"float", "double"};
 constexpr const char* kForms[] = {"NN", "NT", "TN", "TT"};
 
@@ -202,32 +221,19 @@ CpuTable parse_cpu_table(std::string_view text, const std::string& origin) {
 }
 
 CpuTable committed_cpu_table(CpuIsa isa, std::string_view microarchitecture) {
-  if (isa == CpuIsa::kAvx2 && microarchitecture == "zen3") {
-    return {.cpu = "zen3 avx2",
-            .libraries = "oneDNN 2.6.3, OpenBLAS 0.3.21",
-            .origin = "the committed table",
-            .depth = 512,
-            .products = GemmTable(kGemmTableZen3Avx2)};
-  }
-  if (isa == CpuIsa::kAvx512 && microarchitecture == "zen5") {
-    return {.cpu = "zen5 avx512",
-            .libraries = "oneDNN 2.6.3, OpenBLAS 0.3.21",
-            .origin = "the committed table",
-            .products = GemmTable(kGemmTableZen5Avx512)};
-  }
-  if (isa == CpuIsa::kAvx512 && microarchitecture == "sapphire-rapids") {
-    return {.cpu = "sapphire-rapids avx512",
-            .libraries = "oneDNN 2.6.3",
-            .origin = "the committed table",
-            .depth = 512,
-            .products = GemmTable(kGemmTableSapphireRapidsAvx512)};
-  }
-  const bool is_wide = isa == CpuIsa::kAvx512;
-  return {.cpu = str("an Intel Xeon with ", is_wide ? "avx512" : "avx2"),
-          .libraries = "oneDNN 2.6.3, OpenBLAS 0.3.21",
+  const CpuIsa measured = isa == CpuIsa::kAvx512 ? isa : CpuIsa::kAvx2;
+  const CommittedTable& table =
+      *std::ranges::find_if(kCommittedTables, [&](const CommittedTable& candidate) {
+        return candidate.isa == measured && (candidate.microarchitecture == microarchitecture ||
+                                             candidate.microarchitecture.empty());
+      });
+  return {.cpu = table.microarchitecture.empty()
+                     ? str("an Intel Xeon with ", to_string(measured))
+                     : str(table.microarchitecture, " ", to_string(measured)),
+          .libraries = std::string(table.libraries),
           .origin = "the committed table",
-          .depth = is_wide ? 256 : 512,
-          .products = GemmTable(is_wide ? kGemmTableAvx512 : kGemmTableAvx2)};
+          .depth = table.depth,
+          .products = GemmTable(table.products)};
 }
 
 CpuTable committed_cpu_table(CpuIsa isa) {

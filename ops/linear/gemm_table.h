@@ -71,6 +71,7 @@ extern const GemmTable::Text kGemmTableAvx512;
 extern const GemmTable::Text kGemmTableSapphireRapidsAvx512;
 // Measured on AMD EPYCs.
 extern const GemmTable::Text kGemmTableZen3Avx2;
+extern const GemmTable::Text kGemmTableZen4Avx512;
 extern const GemmTable::Text kGemmTableZen5Avx512;
 
 }  // namespace flow::ops

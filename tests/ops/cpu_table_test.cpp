@@ -62,10 +62,15 @@ TEST_F(CpuTableTest, OneMicroarchitectureHasATableOfItsOwn) {
   EXPECT_NE(zen3.products, haswell.products);
   const CpuTable sapphire = committed_cpu_table(CpuIsa::kAvx512, "sapphire-rapids");
   EXPECT_EQ(sapphire.cpu, "sapphire-rapids avx512");
-  EXPECT_NE(sapphire.products, committed_cpu_table(CpuIsa::kAvx512, "zen4").products);
+  const CpuTable zen4 = committed_cpu_table(CpuIsa::kAvx512, "zen4");
+  EXPECT_EQ(zen4.cpu, "zen4 avx512");
+  EXPECT_EQ(zen4.depth, 512);
+  EXPECT_NE(zen4.products, sapphire.products);
   const CpuTable zen5 = committed_cpu_table(CpuIsa::kAvx512, "zen5");
   EXPECT_EQ(zen5.cpu, "zen5 avx512");
   EXPECT_NE(zen5.products, sapphire.products);
+  EXPECT_NE(zen5.products, zen4.products);
+  EXPECT_EQ(committed_cpu_table(CpuIsa::kBaseline, "zen3").cpu, "zen3 avx2");
   EXPECT_EQ(committed_cpu_table(CpuIsa::kAvx2, "sapphire-rapids").cpu, "an Intel Xeon with avx2");
   EXPECT_EQ(committed_cpu_table(CpuIsa::kAvx512, "zen3").cpu, "an Intel Xeon with avx512");
   EXPECT_EQ(committed_cpu_table(CpuIsa::kAvx2).cpu,

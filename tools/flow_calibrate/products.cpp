@@ -9,7 +9,9 @@
 
 #include <time.h>
 
+#include "core/allocator.h"
 #include "core/error.h"
+#include "core/storage.h"
 #include "ops/linear/gemm_backend.h"
 #include "ops/vendor/onednn.h"
 #include "ops/vendor/openblas.h"
@@ -52,37 +54,60 @@ double seconds() {
 // Infinity for a library that is absent.
 using Times = std::array<double, kCandidates.size()>;
 
+// Memory as tensors have it, in huge pages.
+template <class T>
+class Buffer {
+ public:
+  Buffer(Allocator& allocator, size_t count, T value)
+      : count_(static_cast<int64_t>(count)),
+        storage_(Storage::allocate(allocator, count * sizeof(T))) {
+    std::fill_n(data(), count, value);
+  }
+
+  T* data() const { return reinterpret_cast<T*>(storage_->data()); }
+
+  int64_t size() const { return count_; }
+
+ private:
+  int64_t count_;
+  Ref<Storage> storage_;
+};
+
 // Large operands are read from memory, as a step reads the weights of one layer after another: each
-// product takes the next matrix of the buffer.
+// product takes the next matrix of the buffer. Products of few rows or columns do little for what
+// they read, so they also read it from the cache, as short sequences of steps do: two products take
+// the same matrix.
 template <class T>
 class Operand {
  public:
-  Operand(const std::vector<T>& buffer, int64_t count)
+  Operand(const Buffer<T>& buffer, int64_t count, int64_t uses)
       : first_(buffer.data()),
         count_(count),
-        matrices_(count * static_cast<int64_t>(sizeof(T)) < kLarge
-                      ? 1
-                      : static_cast<int64_t>(buffer.size()) / count) {}
+        uses_(uses),
+        matrices_(count * static_cast<int64_t>(sizeof(T)) < kLarge ? 1 : buffer.size() / count) {}
 
-  const T* next() {
-    index_ = index_ + 1 < matrices_ ? index_ + 1 : 0;
-    return first_ + index_ * count_;
-  }
+  const T* next() { return first_ + calls_++ / uses_ % matrices_ * count_; }
 
  private:
   static constexpr int64_t kLarge = 1 << 20;
 
   const T* first_;
   int64_t count_;
+  int64_t uses_;  // of a matrix one after the other
   int64_t matrices_;
-  int64_t index_ = 0;
+  int64_t calls_ = 0;
 };
 
 // Seconds of one product by each of the first candidates: the lower quartile of interleaved rounds.
 // The minimum would be wrong, because a virtual machine's clock is sometimes set back by time that
 // the host took earlier. Other processes only make rounds slower.
 template <class T>
-Times measure(GemmTask<T> task, Operand<T> a, Operand<T> b, size_t num_candidates) {
+Times measure(GemmTask<T> task, const Buffer<T>& a_buffer, const Buffer<T>& b_buffer,
+              size_t num_candidates) {
+  constexpr int64_t kFew = 64;
+  const int uses = std::min(task.m, task.n) <= kFew ? 2 : 1;
+  Operand<T> a(a_buffer, task.m * task.k, uses);
+  Operand<T> b(b_buffer, task.k * task.n, uses);
   constexpr double kRoundSeconds = 30e-6;
   constexpr int kMinRounds = 5;
   constexpr double kMinSeconds = 3e-3;
@@ -94,13 +119,14 @@ Times measure(GemmTask<T> task, Operand<T> a, Operand<T> b, size_t num_candidate
     for (size_t i = 0; i < num_candidates; ++i) {
       if (!ops::has_gemm_backend<T>(kCandidates[i].backend)) continue;
       if (kCandidates[i].backend == GemmBackend::kOpenBlas && !ops::openblas_suits_cpu()) continue;
+      const int calls = (repeats[i] + 1) * uses;
       const double begin = seconds();
-      for (int j = 0; j <= repeats[i]; ++j) {
+      for (int j = 0; j < calls; ++j) {
         task.a = a.next();
         task.b = b.next();
         ops::gemm_with(kCandidates[i].backend, task);
       }
-      const double time = (seconds() - begin) / (repeats[i] + 1);
+      const double time = (seconds() - begin) / calls;
       times[i].push_back(time);
       if (round == 0) repeats[i] = static_cast<int>(kRoundSeconds / std::max(time, 1e-9));
     }
@@ -124,7 +150,10 @@ struct Class {
 template <class T>
 class Matrices {
  public:
-  Matrices() : a_(kMatrices * kCount, T(0.5)), b_(kMatrices * kCount, T(0.25)), c_(kCount, T(0)) {}
+  explicit Matrices(Allocator& allocator)
+      : a_(allocator, kMatrices * kCount, T(0.5)),
+        b_(allocator, kMatrices * kCount, T(0.25)),
+        c_(allocator, kCount, T(0)) {}
 
   // Seconds of products by own kernels whose first operand has contiguous rows: the geometric mean
   // over shapes of training steps.
@@ -174,10 +203,10 @@ class Matrices {
                               .ldb = tb ? k : n,
                               .c = c_.data(),
                               .ldc = n};
-    return measure(task, Operand<T>(a_, m * k), Operand<T>(b_, k * n), num_candidates);
+    return measure(task, a_, b_, num_candidates);
   }
 
-  std::vector<T> a_, b_, c_;
+  Buffer<T> a_, b_, c_;
 };
 
 // The first candidate, in their order, that no later one clearly beats.
@@ -202,6 +231,11 @@ class Calibration {
     report_.table = std::move(base);
     report_.least_own_vs_best = HUGE_VAL;
   }
+
+  ~Calibration() { Allocator::recycle(&allocator_); }
+
+  Calibration(const Calibration&) = delete;
+  Calibration& operator=(const Calibration&) = delete;
 
   // Measures the depth, and with it the classes whose positions are multiples of `step`.
   ProductReport run(int step, const OnProgress& on_progress) {
@@ -329,8 +363,9 @@ class Calibration {
   GemmTable base_;
   ProductReport report_;
   double sum_of_logs_ = 0;
-  Matrices<float> floats_;
-  Matrices<double> doubles_;
+  Allocator& allocator_ = *Allocator::acquire();
+  Matrices<float> floats_{allocator_};
+  Matrices<double> doubles_{allocator_};
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "boxing/planner.h"
 #include "core/error.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow {
 namespace {
@@ -73,11 +74,11 @@ TEST(CostTable, AFileThatCannotBeReadIsNamed) {
 
 TEST(CostTable, DevicesAndLongFilesAreRefusedAtOnce) {
   EXPECT_THROW(boxing::read_cost_table("/dev/zero"), IoError);
-  EXPECT_THROW(boxing::read_cost_table(testing::TempDir()), IoError);
-  const std::string path = testing::TempDir() + "long_cost_table.json";
+  const TempFolder folder;
+  EXPECT_THROW(boxing::read_cost_table(folder.path()), IoError);
+  const std::string path = folder.file("costs.json");
   std::ofstream(path) << std::string(size_t{2} << 20, ' ');
   EXPECT_THROW(boxing::read_cost_table(path), BadFile);
-  std::remove(path.c_str());
 }
 
 TEST(CostTable, DecidesTheRoute) {

@@ -16,6 +16,7 @@
 #include "core/timeline/merge.h"
 #include "core/timeline/rank_file.h"
 #include "core/timeline/timeline_log.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow::timeline {
 namespace {
@@ -30,12 +31,6 @@ std::string read(const std::string& path) {
 
 class Timeline : public testing::Test {
  protected:
-  Timeline() : folder_(testing::TempDir() + "timeline_" + std::to_string(getpid())) {
-    std::filesystem::remove_all(folder_);
-  }
-
-  ~Timeline() override { std::filesystem::remove_all(folder_); }
-
   TimelineLog open(int64_t rank, int64_t world_size) const {
     return {folder_, {.rank = rank, .world_size = world_size}, kRoom};
   }
@@ -65,7 +60,8 @@ class Timeline : public testing::Test {
     return found;
   }
 
-  std::string folder_;
+  const TempFolder temp_;
+  const std::string folder_ = temp_.file("timeline");
 };
 
 TEST_F(Timeline, EventsKeepNamesTimesAndNesting) {

@@ -16,6 +16,7 @@
 #include "nn/flow.h"
 #include "tests/cuda/compiled_trainings.h"
 #include "tests/cuda/cuda_fixture.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow {
 
@@ -134,7 +135,8 @@ TEST_F(CudaGraphReplay, MayBeSwitchedAtAnyRun) {
 
 // Runs of a timeline measure each step, so they do without.
 TEST_F(CudaGraphReplay, RunsOfATimelineDoWithout) {
-  const std::string path = testing::TempDir() + "graph_replay_timeline.json";
+  const TempFolder folder;
+  const std::string path = folder.file("timeline.json");
   const auto record = [&](MlpStep& graph, int step) {
     if (step == 4) graph.config().set_timeline(path, {.skip = 1, .runs = 2, .kernels = true});
   };

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
@@ -24,6 +23,7 @@
 #include "tests/cuda/compiled_trainings.h"
 #include "tests/cuda/cuda_fixture.h"
 #include "tests/support/cuda_emulator/library_hooks.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -340,8 +340,8 @@ TEST_F(CudaTransfers, TakeNoMemoryBetweenRanksOfADevice) {
 // A plan that is not valid would be compiled and written again.
 TEST_F(CudaTransfers, AreSavedInPlans) {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::temp_directory_path() / str("flow_transfers_", getpid());
-  setenv("FLOW_PLAN_CACHE", folder.c_str(), 1);
+  const TempFolder folder;
+  setenv("FLOW_PLAN_CACHE", folder.path().c_str(), 1);
   std::vector<Training> runs(2);
   std::vector<fs::file_time_type> written;
   for (Training& run : runs) {
@@ -350,11 +350,10 @@ TEST_F(CudaTransfers, AreSavedInPlans) {
       Training own = train(kLayouts[0], "cuda", {.overlap = kOverlapsAll});
       if (env::rank() == 0) run = std::move(own);
     });
-    for (const auto& file : fs::directory_iterator(folder))
+    for (const auto& file : fs::directory_iterator(folder.path()))
       written.push_back(fs::last_write_time(file));
   }
   unsetenv("FLOW_PLAN_CACHE");
-  fs::remove_all(folder);
   EXPECT_GE(runs[0].num_in_background, 2);
   EXPECT_EQ(runs[1].trained, runs[0].trained);
   ASSERT_EQ(written.size(), 2U);

@@ -14,6 +14,7 @@
 #include "ops/loss/loss.h"
 #include "ops/random/random.h"
 #include "tests/cuda/cuda_fixture.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow {
 
@@ -57,7 +58,8 @@ TEST_F(CudaSkeleton, TrainsAsOnTheCpu) {
 }
 
 TEST_F(CudaSkeleton, FilesHoldWhatIsOnTheDevice) {
-  const std::string path = testing::TempDir() + "cuda_files";
+  const TempFolder folder;
+  const std::string path = folder.file("net");
   nn::Linear net(3, 2);
   net.to("cuda");
 

@@ -1,7 +1,6 @@
 #include "eager/profiler.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -22,6 +21,7 @@
 #include "ops/elementwise/binary.h"
 #include "ops/elementwise/unary.h"
 #include "ops/linear/matmul.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow {
 namespace {
@@ -249,7 +249,8 @@ TEST(Profiler, FailedOpsEndToo) {
 }
 
 TEST(Profiler, WritesATraceThatParses) {
-  const std::string path = ::testing::TempDir() + "profile.json";
+  const TempFolder folder;
+  const std::string path = folder.file("profile.json");
   Profile profile;
   ones({2}) + ones({2});
   profile.stop();
@@ -261,19 +262,18 @@ TEST(Profiler, WritesATraceThatParses) {
   EXPECT_EQ(events.back()["name"], "add");
   EXPECT_EQ(events.back()["ph"], "X");
   EXPECT_EQ(events.back()["args"]["phase"], "forward");
-  std::remove(path.c_str());
   EXPECT_THROW(profile.write_chrome_trace("/no/such/folder/profile.json"), IoError);
 }
 
 TEST(Profiler, WritesANameThatIsNoUtf8) {
-  const std::string path = ::testing::TempDir() + "profile_name.json";
+  const TempFolder folder;
+  const std::string path = folder.file("profile.json");
   Profile profile;
   { const profiler::Scope scope("a\xff"); }
   profile.write_chrome_trace(path);
 
   std::ifstream file(path);
   EXPECT_EQ(nlohmann::json::parse(file)["traceEvents"][0]["name"], "a\xef\xbf\xbd");
-  std::remove(path.c_str());
 }
 
 TEST(Profiler, RefusesToNestAndToStopInsideATrace) {

@@ -16,6 +16,7 @@
 #include "nn/file.h"
 #include "nn/flow.h"
 #include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow::nn {
 namespace {
@@ -54,14 +55,7 @@ Tensor laid(const Shape& shape, double factor, const Placement& placement, const
 
 class CheckpointFile : public testing::Test {
  protected:
-  CheckpointFile() : path_(testing::TempDir() + "flow_checkpoint_" + std::to_string(getpid())) {
-    fs::remove_all(path_);
-  }
-
-  ~CheckpointFile() override {
-    internal::set_file_event_hook(nullptr);
-    fs::remove_all(path_);
-  }
+  ~CheckpointFile() override { internal::set_file_event_hook(nullptr); }
 
   // Two ranks save {"w": 0, 1, … times `factor` in 5 rows of 3, "b": B}.
   void save_pair(int64_t step, double factor) const {
@@ -81,7 +75,8 @@ class CheckpointFile : public testing::Test {
 
   std::string step_folder(int64_t step) const { return str(path_, "/step-00000000", step); }
 
-  std::string path_;
+  const TempFolder temp_;
+  const std::string path_ = temp_.file("checkpoints");
 };
 
 TEST_F(CheckpointFile, LoadsIntoAnyLayoutAndNumberOfRanks) {

@@ -4,12 +4,12 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "boxing/comm/failure.h"
 #include "boxing/comm/thread_world.h"
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow::nn {
 namespace {
@@ -36,10 +36,10 @@ std::string site_without_peer(const std::function<std::function<void()>()>& prep
 }
 
 TEST(CollectiveSite, OfACheckpointIsTheCallOfSave) {
-  const std::string path = testing::TempDir() + "flow_collective_site_" + std::to_string(getpid());
+  const TempFolder folder;
 
   const std::string site = site_without_peer([&] {
-    return [&] { CheckpointFolder(path).save(1, {{"x", ones({2})}}); };
+    return [&] { CheckpointFolder(folder.path()).save(1, {{"x", ones({2})}}); };
   });
 
   EXPECT_NE(site.find("collective_site_test.cpp:"), std::string::npos) << site;

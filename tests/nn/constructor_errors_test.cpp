@@ -18,6 +18,7 @@
 #include "nn/data/idx.h"
 #include "nn/file.h"
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow {
 namespace {
@@ -199,7 +200,8 @@ TEST(ConstructorErrors, OfData) {
 }
 
 TEST(ConstructorErrors, OfFiles) {
-  const std::string folder = testing::TempDir() + "constructor_errors_nothing_here";
+  const TempFolder parent;
+  const std::string folder = parent.file("nothing_here");
   const std::string path = folder + "/x";
   const nn::CheckpointFolder checkpoints(folder);
 

@@ -9,6 +9,7 @@
 #include "boxing/ranks/run_ranks.h"
 #include "nn/file.h"
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow::data {
 namespace {
@@ -33,20 +34,14 @@ std::vector<std::vector<int64_t>> batches_of(Loader& loader, size_t at_most = 10
 
 class DataFiles : public testing::Test {
  protected:
-  DataFiles() : folder_(std::filesystem::temp_directory_path() / str("flow_data_", getpid())) {
-    std::filesystem::create_directories(folder_);
-  }
-
-  ~DataFiles() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.file(name); }
 
   void write(const std::string& name, const std::string& bytes) const {
-    std::filesystem::create_directories((folder_ / name).parent_path());
+    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
     std::ofstream(path(name), std::ios::binary) << bytes;
   }
 
-  std::filesystem::path folder_;
+  const TempFolder folder_;
 };
 
 TEST(TensorDataset, GivesRowsOneByOneAndAtOnce) {
@@ -412,7 +407,7 @@ TEST_F(DataFiles, Cifar10ReadsTheBinaryVersion) {
   record[1] = '\xff';
   record[3072] = 51;
   write("cifar-10-batches-bin/test_batch.bin", record + record);
-  const Cifar10 set(folder_.string(), {.train = false});
+  const Cifar10 set(folder_.path(), {.train = false});
   EXPECT_EQ(set.size(), 2);
   const auto [image, label] = set[1];
   EXPECT_EQ(image.shape(), (Shape{3, 32, 32}));
@@ -421,27 +416,27 @@ TEST_F(DataFiles, Cifar10ReadsTheBinaryVersion) {
   EXPECT_FLOAT_EQ(image.sum().item<float>(), 1.2F);
   EXPECT_EQ(set.batch({0, 1}).first.shape(), (Shape{2, 3, 32, 32}));
   const PlacementGuard guard(Placement("cpu", {0}), sbp::broadcast);
-  EXPECT_FALSE(Cifar10(folder_.string(), {.train = false})[1].first.is_global());
+  EXPECT_FALSE(Cifar10(folder_.path(), {.train = false})[1].first.is_global());
 }
 
 TEST_F(DataFiles, Cifar10NamesWhatIsMissingOrBroken) {
   try {
-    const Cifar10 set(folder_.string());
+    const Cifar10 set(folder_.path());
     FAIL() << "no error";
   } catch (const IoError& error) {
     EXPECT_NE(std::string(error.what()).find("data_batch_5.bin"), std::string::npos);
   }
   write("test_batch.bin", std::string(3072, '\0'));
-  EXPECT_THROW(Cifar10(folder_.string(), {.train = false}), IoError);
+  EXPECT_THROW(Cifar10(folder_.path(), {.train = false}), IoError);
   write("test_batch.bin", std::string(3073, '\x0a'));
-  EXPECT_THROW(Cifar10(folder_.string(), {.train = false}), IoError);
+  EXPECT_THROW(Cifar10(folder_.path(), {.train = false}), IoError);
 }
 
 TEST_F(DataFiles, TextAndTokensComeFromFiles) {
   write("b.txt", "cab");
   write("a.md", "bb");
   write("c.bin", "zz");
-  const std::string text = read_text_files({folder_.string(), path("c.bin")});
+  const std::string text = read_text_files({folder_.path(), path("c.bin")});
   EXPECT_EQ(text, "bbcabzz");
   EXPECT_THROW(read_text_files({path("none")}), IoError);
   const CharVocabulary vocabulary(text);

@@ -1,7 +1,6 @@
 #include "nn/data/digits.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -13,22 +12,16 @@
 #include "nn/data/mnist.h"
 #include "nn/file.h"
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow::data {
 namespace {
 
 class DigitFiles : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / str("flow_digits_", getpid());
-    std::filesystem::create_directories(folder_);
-  }
+  std::string path(const std::string& name) const { return folder_.file(name); }
 
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  std::filesystem::path folder_;
+  const TempFolder folder_;
 };
 
 TEST(GeneratedDigits, AreTheSameForTheSameSeed) {
@@ -101,8 +94,8 @@ TEST_F(DigitFiles, DamagedCompressedFilesAreRefused) {
 
 TEST_F(DigitFiles, T10kAloneIsCutIntoTrainAndTest) {
   write_idx(generate_digits(50, 2), path("t10k-images-idx3-ubyte"), path("t10k-labels-idx1-ubyte"));
-  EXPECT_EQ(Mnist(folder_.string(), {.train = true}).size(), 40);
-  EXPECT_EQ(Mnist(folder_.string(), {.train = false}).size(), 10);
+  EXPECT_EQ(Mnist(folder_.path(), {.train = true}).size(), 40);
+  EXPECT_EQ(Mnist(folder_.path(), {.train = false}).size(), 10);
 }
 
 TEST_F(DigitFiles, AMissingFolderNamesTheFilesExpected) {

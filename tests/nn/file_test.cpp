@@ -17,6 +17,7 @@
 #include "eager/runtime.h"
 #include "nn/safetensors.h"
 #include "ops/creation/creation.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow::nn {
 namespace {
@@ -40,13 +41,8 @@ int run_on_small_disk(const std::string& folder, const std::function<int()>& bod
 
 class File : public testing::Test {
  protected:
-  File() : folder_(testing::TempDir() + "flow_file_" + std::to_string(getpid())) {
-    std::filesystem::create_directory(folder_);
-  }
-
-  ~File() override { std::filesystem::remove_all(folder_); }
-
-  std::string folder_;
+  const TempFolder temp_;
+  const std::string folder_ = temp_.path();
 };
 
 TEST_F(File, AFullDiskIsAnErrorAndKeepsTheOldFile) {
@@ -144,26 +140,24 @@ TEST_F(File, DevicesAndPipesAreNotReplaced) {
 // As on network file systems.
 TEST_F(File, FoldersAreCommittedWithoutFlagsOfRename) {
   namespace fs = std::filesystem;
-  const std::string folder = testing::TempDir() + "two_steps";
-  fs::remove_all(folder);
   const auto make = [&](const std::string& name, const std::string& text) {
-    fs::create_directories(folder + "/" + name);
-    std::ofstream(folder + "/" + name + "/file") << text;
-    return folder + "/" + name;
+    fs::create_directories(folder_ + "/" + name);
+    std::ofstream(folder_ + "/" + name + "/file") << text;
+    return folder_ + "/" + name;
   };
   const auto read = [&](const std::string& name) {
     std::string text;
-    std::ifstream(folder + "/" + name + "/file") >> text;
+    std::ifstream(folder_ + "/" + name + "/file") >> text;
     return text;
   };
 
-  EXPECT_TRUE(rename_in_two_steps(make("new", "first"), folder + "/step"));
+  EXPECT_TRUE(rename_in_two_steps(make("new", "first"), folder_ + "/step"));
   EXPECT_EQ(read("step"), "first");
-  EXPECT_FALSE(rename_in_two_steps(make("new", "second"), folder + "/step"));
+  EXPECT_FALSE(rename_in_two_steps(make("new", "second"), folder_ + "/step"));
   EXPECT_EQ(read("step"), "second");
   EXPECT_EQ(read("new"), "first");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2);
-  EXPECT_THROW(rename_in_two_steps(folder + "/missing", folder + "/step"), IoError);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2);
+  EXPECT_THROW(rename_in_two_steps(folder_ + "/missing", folder_ + "/step"), IoError);
   EXPECT_EQ(read("step"), "second");
 }
 

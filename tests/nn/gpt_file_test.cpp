@@ -1,12 +1,12 @@
 #include "nn/models/gpt_file.h"
 
-#include <filesystem>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow::models {
 namespace {
@@ -21,10 +21,8 @@ GptOptions padded() {
 
 class GptFile : public testing::Test {
  protected:
-  ~GptFile() override { std::filesystem::remove(path_); }
-
-  const std::string path_ =
-      (std::filesystem::path(testing::TempDir()) / "gpt_file_test.safetensors").string();
+  const TempFolder folder_;
+  const std::string path_ = folder_.file("gpt.safetensors");
 };
 
 TEST_F(GptFile, HasTheNamesAndLayoutsOfHuggingFace) {
@@ -107,7 +105,6 @@ TEST_F(GptFile, GlobalModelsReadAndWriteTheSameFile) {
       const nn::StateDict first = nn::load_safetensors(path_);
       for (const auto& [name, value] : nn::load_safetensors(path_ + ".again"))
         EXPECT_EQ(value.to_vector<float>(), first.at(name).to_vector<float>()) << name;
-      std::filesystem::remove(path_ + ".again");
     }
   });
 }

@@ -1,7 +1,6 @@
 // DistributedDataParallel in build(): compiled steps of local tensors, of which each rank has its
 // own rows, compute what the eager steps compute.
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/ranks_fixture.h"
 #include "tests/support/recorded_calls.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow {
 namespace {
@@ -603,9 +603,7 @@ TEST(GraphDdp, MicroBatchesGiveTheGradientsOfTheWholeBatch) {
 }
 
 TEST_P(GraphDdpOn, EachRankReadsItsOwnSavedPlan) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / str("flow_ddp_plans_", getpid());
-  std::filesystem::remove_all(folder);
+  const TempFolder folder;
   std::vector<std::vector<double>> losses(2);  // of the compiled plan, by rank
   for (const bool is_saved : {false, true}) {
     run_on_ranks(2, [&] {
@@ -613,7 +611,7 @@ TEST_P(GraphDdpOn, EachRankReadsItsOwnSavedPlan) {
       DistributedDataParallel ddp{models::Mlp({5, 7, 4})};
       optim::SGD optimizer(ddp.parameters(), {.lr = 0.1});
       Train graph(ddp, optimizer);
-      graph.config().set_plan_cache(folder.string());
+      graph.config().set_plan_cache(folder.path());
       const Batch batch = kMlp.make_batch(3 + me());
       const std::string summary = graph.compile(batch.x, batch.y).summary();
       EXPECT_EQ(has(summary, "read from the plan"), is_saved) << summary;
@@ -624,7 +622,6 @@ TEST_P(GraphDdpOn, EachRankReadsItsOwnSavedPlan) {
       EXPECT_EQ(own, losses[static_cast<size_t>(me())]);
     });
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "eager/runtime.h"
@@ -14,6 +13,7 @@
 #include "nn/file.h"
 #include "nn/flow.h"
 #include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -44,13 +44,10 @@ struct Train : nn::Graph<Train> {
   }
 };
 
-// A new folder that is removed at the end.
+// A folder for dumps, which the first one makes.
 struct Folder {
-  std::string path = (fs::temp_directory_path() / str("flow_dump_", getpid())).string();
-
-  Folder() { fs::remove_all(path); }
-
-  ~Folder() { fs::remove_all(path); }
+  const TempFolder temp;
+  const std::string path = temp.file("dump");
 
   std::set<std::string> names(const std::string& inner) const {
     std::set<std::string> all;

@@ -2,7 +2,6 @@
 // any layout, with plans from files, and take no more memory than without fusion.
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 #include "graph/passes/pass.h"
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -212,16 +212,13 @@ TEST_F(GraphFusion, AutocastIsFused) {
 }
 
 TEST_F(GraphFusion, PlansOfFilesAreFused) {
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / "graph_fusion_plans";
-  std::filesystem::remove_all(folder);
-  const auto cached = [&](nn::GraphConfig& config) { config.set_plan_cache(folder.string()); };
+  const TempFolder folder;
+  const auto cached = [&](nn::GraphConfig& config) { config.set_plan_cache(folder.path()); };
   const Trained first = train({}, cached), second = train({}, cached);
 
   EXPECT_TRUE(is_fused(second));
   EXPECT_NE(second.summary.find("read from the plan"), std::string::npos) << second.summary;
   EXPECT_EQ(second.weights, first.weights);
-  std::filesystem::remove_all(folder);
 }
 
 // ---- activations whose derivative is kept

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "core/storage.h"
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -175,9 +175,8 @@ TEST(KeptPlans, ATimelineStartsAgainWithAPlanMadeAgain) {
     Tensor build(const Tensor& x) { return x + 1; }
   };
 
-  const std::string path =
-      (std::filesystem::temp_directory_path() / str("flow_kept_plans_", getpid())).string();
-  std::filesystem::remove(path);
+  const TempFolder folder;
+  const std::string path = folder.file("timeline.json");
   Timed graph(path);
   graph(zeros({5}));
   graph.compile(zeros({7}));  // drops the plan that is recorded
@@ -185,7 +184,6 @@ TEST(KeptPlans, ATimelineStartsAgainWithAPlanMadeAgain) {
   EXPECT_FALSE(std::filesystem::exists(path));
   graph(zeros({5}));
   EXPECT_TRUE(std::filesystem::exists(path));
-  std::filesystem::remove(path);
 }
 
 TEST(KeptPlans, LessThanOneIsRefused) {

@@ -1,18 +1,17 @@
 // Transfers that run while a compiled step computes: results, errors and saved plans.
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
 #include "tests/support/ranks_fixture.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -199,10 +198,9 @@ TEST_P(GraphOverlap, AnAddendOfTwoSumsIsNotOverwritten) {
 }
 
 TEST(GraphOverlapPlans, AreSavedWithWhatRunsInTheBackground) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / str("flow_overlap_", getpid());
+  const TempFolder folder;
   const TrainingLayout layout{"data parallel", kPair, kS0, {{"*", kB}}};
-  setenv("FLOW_PLAN_CACHE", folder.c_str(), 1);
+  setenv("FLOW_PLAN_CACHE", folder.path().c_str(), 1);
   std::vector<Trained> runs(4);
   for (size_t turn = 0; turn < 2; ++turn) {
     run_ranks(2, [&] {
@@ -210,7 +208,6 @@ TEST(GraphOverlapPlans, AreSavedWithWhatRunsInTheBackground) {
     });
   }
   unsetenv("FLOW_PLAN_CACHE");
-  std::filesystem::remove_all(folder);
   EXPECT_GE(runs[0].num_in_background, 2U);
   EXPECT_EQ(runs[2], runs[0]);
   EXPECT_EQ(runs[3], runs[1]);

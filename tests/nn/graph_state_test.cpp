@@ -1,15 +1,14 @@
 // The state of a graph in one dictionary: training that goes on from it equals training that was
 // not interrupted, bit for bit.
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
 #include "tests/support/error_of.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -73,12 +72,8 @@ struct Training {
   }
 };
 
-std::string file() {
-  return (std::filesystem::temp_directory_path() / str("flow_graph_state_", getpid())).string();
-}
-
 // Through a file, and into a graph that has run already or not.
-void expect_resumes(const Setting& setting) {
+void expect_resumes(const Setting& setting, const std::string& file) {
   constexpr int64_t kStop = 4, kEnd = 9;
   manual_seed(7);
   Training whole(setting);
@@ -86,13 +81,13 @@ void expect_resumes(const Setting& setting) {
   manual_seed(7);
   Training first(setting);
   first.train(0, kStop);
-  nn::save_safetensors(file(), first.graph.state_dict());
+  nn::save_safetensors(file, first.graph.state_dict());
   const Generator::State generator = generator_state();
   for (const int64_t calls_before : {0, 2}) {
     manual_seed(1);
     Training second(setting);
     second.train(0, calls_before);
-    second.graph.load_state_dict(nn::load_safetensors(file()));
+    second.graph.load_state_dict(nn::load_safetensors(file));
     set_generator_state(generator);
     EXPECT_EQ(second.train(kStop, kEnd), std::vector(all.begin() + kStop, all.end()))
         << calls_before << " calls before, stage " << setting.zero;
@@ -105,14 +100,15 @@ void expect_resumes(const Setting& setting) {
 }
 
 TEST(GraphState, ResumedTrainingEqualsUninterruptedTraining) {
-  expect_resumes({});
-  std::filesystem::remove(file());
+  const TempFolder folder;
+  expect_resumes({}, folder.file("graph.safetensors"));
 }
 
 TEST(GraphState, TheSameOnTwoRanksAndWithZero) {
+  const TempFolder folder;
+  const std::string file = folder.file("graph.safetensors");
   for (const int64_t stage : {0, 1, 3})
-    run_ranks(2, [&] { expect_resumes({.placement = kPair, .zero = stage}); });
-  std::filesystem::remove(file());
+    run_ranks(2, [&] { expect_resumes({.placement = kPair, .zero = stage}, file); });
 }
 
 TEST(GraphState, HasTheNamesOfItsParts) {

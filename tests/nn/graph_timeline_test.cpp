@@ -13,6 +13,7 @@
 #include "nn/flow.h"
 #include "pipeline/timeline_file.h"
 #include "tests/support/stage_list.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow {
 namespace {
@@ -40,9 +41,11 @@ struct Train : nn::Graph<Train> {
   }
 };
 
-// The losses of `steps` steps of a pipeline of two ranks.
+// The losses of `steps` steps of a pipeline of two ranks. The first rank writes the predicted
+// timeline to the file `predicted`, if that has a name.
 std::vector<double> train(const pipeline::ScheduleRule& rule, int steps,
-                          const std::function<void(Train& graph)>& prepare) {
+                          const std::function<void(Train& graph)>& prepare,
+                          const std::string& predicted = "") {
   manual_seed(5);
   models::Mlp model({6, 8, 3});
   place_stages(model.children(), {k0, k1});
@@ -55,9 +58,7 @@ std::vector<double> train(const pipeline::ScheduleRule& rule, int steps,
   for (int i = 0; i < steps; ++i)
     losses.push_back(graph(x, y).item<double>());
   const nn::CompiledGraph& compiled = graph.compile(x, y);
-  if (steps == 0 && env::rank() == 0) {
-    compiled.write_predicted_timeline(testing::TempDir() + "predicted.json");
-  }
+  if (!predicted.empty() && env::rank() == 0) compiled.write_predicted_timeline(predicted);
   return losses;
 }
 
@@ -66,7 +67,8 @@ TimelineFile read(const std::string& path) {
 }
 
 TEST(GraphTimeline, AllRanksAreInOneFileByOneClock) {
-  const std::string path = testing::TempDir() + "measured.json";
+  const TempFolder folder;
+  const std::string path = folder.file("measured.json");
   run_ranks(2, [&] {
     const auto plain = train(pipeline::zb_h1(), 6, [](Train&) {});
     const auto timed = train(pipeline::zb_h1(), 6, [&](Train& graph) {
@@ -106,11 +108,11 @@ TEST(GraphTimeline, AllRanksAreInOneFileByOneClock) {
       EXPECT_GE(actions.at({run, {0, ActionKind::kForward, m}}).predicted_us, 0);
     }
   }
-  std::filesystem::remove(path);
 }
 
 TEST(GraphTimeline, KernelsAreThereWhereAsked) {
-  const std::string path = testing::TempDir() + "kernels.json";
+  const TempFolder folder;
+  const std::string path = folder.file("kernels.json");
   models::Mlp model({4, 3});
   optim::SGD optimizer(model.parameters(), {.lr = 0.1});
   Train graph(model, optimizer, pipeline::gpipe());
@@ -124,12 +126,12 @@ TEST(GraphTimeline, KernelsAreThereWhereAsked) {
   EXPECT_EQ(file.events[0].name, "step");
   EXPECT_EQ(file.events[1].kind, Kind::kKernel);
   EXPECT_EQ(file.events[1].name, "linear");
-  std::filesystem::remove(path);
 }
 
 // Training steps and those of a smaller batch.
 TEST(GraphTimeline, PlansThatTakeTurnsCountTheirOwnRuns) {
-  const std::string path = testing::TempDir() + "turns.json";
+  const TempFolder folder;
+  const std::string path = folder.file("turns.json");
   models::Mlp model({4, 3});
   optim::SGD optimizer(model.parameters(), {.lr = 0.1});
   Train graph(model, optimizer, pipeline::gpipe());
@@ -144,13 +146,13 @@ TEST(GraphTimeline, PlansThatTakeTurnsCountTheirOwnRuns) {
   EXPECT_EQ(read(path).events.back().run, 1);
   EXPECT_TRUE(graph.compile(x, y).plan().last_steps().empty()) << "off again";
   EXPECT_TRUE(graph.compile(row, label).plan().last_steps().empty()) << "off again";
-  std::filesystem::remove(path);
 }
 
 // A sum over micro-batches begins with a copy in the first and goes on with additions in the
 // others, and a scaler that has found an infinity leaves the update out.
 TEST(GraphTimeline, KernelsThatWereLeftOutAreNotThere) {
-  const std::string path = testing::TempDir() + "left_out.json";
+  const TempFolder folder;
+  const std::string path = folder.file("left_out.json");
   models::Mlp model({4, 3});
   optim::SGD optimizer(model.parameters(), {.lr = 0.1});
   Train graph(model, optimizer, pipeline::gpipe());
@@ -178,12 +180,12 @@ TEST(GraphTimeline, KernelsThatWereLeftOutAreNotThere) {
     if (event.kind == Kind::kKernel) ++found[event.name];
   }
   EXPECT_EQ(found, want);
-  std::filesystem::remove(path);
 }
 
 // A W has no messages within it. ZeRO reduces its gradients there.
 TEST(GraphTimeline, WaitsForCollectivesInTheBackgroundAreTimeInCollectives) {
-  const std::string path = testing::TempDir() + "background.json";
+  const TempFolder folder;
+  const std::string path = folder.file("background.json");
   run_ranks(4, [&] {
     const Placement on_first("cpu", {0, 1}), on_last("cpu", {2, 3});
     models::Mlp model({6, 8, 3});
@@ -215,21 +217,24 @@ TEST(GraphTimeline, WaitsForCollectivesInTheBackgroundAreTimeInCollectives) {
     EXPECT_LE(waited, action.collective_us) << to_string(action.action);
   }
   EXPECT_GT(waits, 0);
-  std::filesystem::remove(path);
 }
 
 TEST(GraphTimeline, PredictionsAreOfTheSameFormat) {
-  run_ranks(2, [] { train(pipeline::one_f_one_b(), 0, [](Train&) {}); });
-  const std::string path = testing::TempDir() + "predicted.json";
+  const TempFolder folder;
+  const std::string path = folder.file("predicted.json");
+  run_ranks(2, [&] {
+    train(
+        pipeline::one_f_one_b(), 0, [](Train&) {}, path);
+  });
   const TimelineFile file = read(path);
   EXPECT_FALSE(file.is_measured);
   EXPECT_EQ(file.events.size(), 16U);
-  std::filesystem::remove(path);
 }
 
 // The schedule's two workers are the same rank, which does one action at a time.
 TEST(GraphTimeline, ARankOfSeveralStagesIsPredictedToDoOneActionAtATime) {
-  const std::string path = testing::TempDir() + "one_rank.json";
+  const TempFolder folder;
+  const std::string path = folder.file("one_rank.json");
   models::Mlp model({6, 8, 3});
   nn::graph_module(model.children()[0].second).set_stage(0);
   nn::graph_module(model.children()[1].second).set_stage(1);
@@ -255,7 +260,6 @@ TEST(GraphTimeline, ARankOfSeveralStagesIsPredictedToDoOneActionAtATime) {
     if (part.name != "before" && part.name != "after") program.push_back(part.name);
   }
   EXPECT_EQ(predicted, program);
-  std::filesystem::remove(path);
 }
 
 // Only one rank writes the file; the step counts on all.

@@ -1,7 +1,6 @@
 // Files with very many tensors are read in time proportional to the length of their headers. The
 // tests compare processor time, which other work on the machine does not change, with that of plain
 // parsing; quadratic reading took 200 times as long.
-#include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <functional>
@@ -9,10 +8,10 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "nn/checkpoint_manifest.h"
 #include "nn/safetensors_index.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow::nn {
 namespace {
@@ -40,8 +39,8 @@ TEST(HeaderSize, AHundredThousandTensorsAreIndexedInLinearTime) {
         {"dtype", "U8"}, {"shape", {1}}, {"data_offsets", {i, i + 1}}};
   }
   const std::string text = header.dump();
-  const std::string path =
-      testing::TempDir() + "header_size_" + std::to_string(getpid()) + ".safetensors";
+  const TempFolder folder;
+  const std::string path = folder.file("many.safetensors");
   {
     std::ofstream file(path, std::ios::binary);
     for (size_t byte = 0; byte < 8; ++byte)
@@ -52,7 +51,6 @@ TEST(HeaderSize, AHundredThousandTensorsAreIndexedInLinearTime) {
   const double plain = processor_seconds([&] { EXPECT_EQ(Json::parse(text).size(), kTensors); });
   const double read =
       processor_seconds([&] { EXPECT_EQ(read_safetensors_index(path).size(), kTensors); });
-  std::remove(path.c_str());
 
   EXPECT_LT(read, kMostTimesPlain * plain);
 }

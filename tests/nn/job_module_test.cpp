@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow {
 namespace {
@@ -240,7 +241,8 @@ TEST_F(JobModule, ModesAndBuffersAreThoseOfTheFunction) {
 }
 
 TEST_F(JobModule, ACheckPointGoesOnWhereItWas) {
-  const std::string path = testing::TempDir() + "job_module.safetensors";
+  const TempFolder folder;
+  const std::string path = folder.file("job.safetensors");
   begin(2);
   auto train = job::global_function({.type = "train"}, job::Placeholder({kBatch, 6}, float64),
                                     job::Placeholder({kBatch}, int64),
@@ -305,7 +307,8 @@ TEST_F(JobModule, OfTheOtherViewIsRefused) {
 }
 
 TEST(ArrayFile, ReadsWhatTensorsWroteAndBack) {
-  const std::string path = testing::TempDir() + "arrays.safetensors";
+  const TempFolder folder;
+  const std::string path = folder.file("arrays.safetensors");
   std::map<std::string, Array> arrays;
   arrays.emplace("a", Array(std::vector<double>{1, 2, 3, 4, 5, 6}, {2, 3}));
   arrays.emplace("b", Array(std::vector<int64_t>{7}, {}));

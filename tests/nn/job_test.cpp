@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <numeric>
 #include <thread>
@@ -10,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 
 // That `statement` throws a `type` whose message has `text` in it.
 #define EXPECT_ERROR(statement, type, text)                                               \
@@ -24,8 +24,6 @@
 
 namespace flow {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int64_t kBatch = 10;  // uneven over three devices
 constexpr int64_t kClasses = 4;
@@ -292,7 +290,8 @@ TEST_F(Job, SizesAndStridesOfWindowsAreChecked) {
 }
 
 TEST_F(Job, ACheckPointGoesOnWhereItWas) {
-  const std::string path = fs::path(::testing::TempDir()) / "job.safetensors";
+  const TempFolder folder;
+  const std::string path = folder.file("job.safetensors");
   job::config::device_num("cpu", 2);
   auto train = consistent_mlp({.drops = false});
   const Array x = wave({kBatch, 3, 2}, 0), y = labels_of(kBatch, 0);
@@ -306,14 +305,11 @@ TEST_F(Job, ACheckPointGoesOnWhereItWas) {
   job::CheckPoint().load(path);
 
   expect_near(joined({train(x, y), train(x, y), train(x, y)}), expected);
-  std::remove(path.c_str());
 }
 
 // Checkpoints of functions that train or use one dense layer.
 class JobCheckPoint : public Job {
  protected:
-  ~JobCheckPoint() override { std::remove(path_.c_str()); }
-
   static auto define_train(const std::string& layer = "layer") {
     return job::global_function(
         {.type = "train"}, job::Placeholder({kBatch, 3}, float64), [layer](job::Blob x) {
@@ -339,7 +335,8 @@ class JobCheckPoint : public Job {
     return joined(losses);
   }
 
-  const std::string path_ = fs::path(::testing::TempDir()) / "job_functions.safetensors";
+  const TempFolder folder_;
+  const std::string path_ = folder_.file("job.safetensors");
 };
 
 TEST_F(JobCheckPoint, ContinuesATrainingBesideOtherFunctionsThanBefore) {

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
@@ -17,6 +16,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/cast.h"
 #include "ops/shape/view.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow::nn {
 namespace {
@@ -68,14 +68,7 @@ const char* const kNumpyDeflated =
 
 class Npy : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / str("flow_npy_", getpid());
-    std::filesystem::create_directories(folder_);
-  }
-
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const char* name = "x.npy") const { return (folder_ / name).string(); }
+  std::string path(const char* name = "x.npy") const { return folder_.file(name); }
 
   std::string file_of(const std::string& bytes) const {
     std::ofstream(path(), std::ios::binary) << bytes;
@@ -91,7 +84,7 @@ class Npy : public testing::Test {
     return "none";
   }
 
-  std::filesystem::path folder_;
+  const TempFolder folder_;
 };
 
 TEST_F(Npy, WritesTheBytesOfNumpy) {
@@ -222,7 +215,7 @@ TEST_F(Npy, TypesThatAreLackingAreNamed) {
 
 TEST_F(Npy, FailedWriteLeavesTheOldFile) {
   save_npy(path(), ones({2}));
-  EXPECT_THROW(save_npy((folder_ / "missing" / "x").string(), ones({2})), IoError);
+  EXPECT_THROW(save_npy(path("missing/x"), ones({2})), IoError);
   EXPECT_THROW(save_npz(path(), {{"a", ones({2})}, {"b", ones({2}, {.dtype = bfloat16})}}),
                Unsupported);
   EXPECT_EQ(load_npy(path()).to_vector<float>(), (std::vector<float>{1, 1}));

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "graph/run/compiled_step.h"
 #include "nn/flow.h"
 #include "tests/support/loopback_ranks.h"
 #include "tests/support/stage_list.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/training_layouts.h"
 
 namespace flow {
@@ -59,14 +59,6 @@ using RunRanks = void (*)(int64_t ranks, const std::function<void()>& body);
 
 class PlanAgain : public testing::Test {
  protected:
-  PlanAgain()
-      : folder_(std::filesystem::temp_directory_path() /
-                ("flow_plan_again_" + std::to_string(getpid()))) {
-    std::filesystem::remove_all(folder_);
-  }
-
-  ~PlanAgain() override { std::filesystem::remove_all(folder_); }
-
   // Trains with new objects and without a cache, with an empty one, and again.
   void expect_read_again(int64_t ranks, const std::string& what, const Training& training,
                          RunRanks run_on = run_ranks) {
@@ -91,7 +83,8 @@ class PlanAgain : public testing::Test {
     }
   }
 
-  std::filesystem::path folder_;
+  const TempFolder temp_;
+  const std::filesystem::path folder_ = temp_.file("plans");
 };
 
 // What a step does with the activations h: (8, 6).

@@ -16,20 +16,13 @@
 #include "graph/run/compiled_step.h"
 #include "nn/file.h"
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow {
 namespace {
 
 class PlanCache : public testing::Test {
  protected:
-  PlanCache()
-      : folder_(std::filesystem::temp_directory_path() /
-                ("flow_plan_cache_" + std::to_string(getpid()))) {
-    std::filesystem::remove_all(folder_);
-  }
-
-  ~PlanCache() override { std::filesystem::remove_all(folder_); }
-
   std::vector<std::filesystem::path> files() const {
     std::vector<std::filesystem::path> all;
     if (!std::filesystem::exists(folder_)) return all;
@@ -38,7 +31,8 @@ class PlanCache : public testing::Test {
     return all;
   }
 
-  std::filesystem::path folder_;
+  const TempFolder temp_;
+  const std::filesystem::path folder_ = temp_.file("plans");
 };
 
 struct Train : nn::Graph<Train> {

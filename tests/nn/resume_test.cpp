@@ -1,10 +1,9 @@
 // A run that stops after any step and goes on from files gives the losses of one that did not stop.
-#include <filesystem>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow {
 namespace {
@@ -41,11 +40,8 @@ struct Training {
   }
 };
 
-std::string file(const std::string& part) {
-  return (std::filesystem::temp_directory_path() / str("flow_resume_", getpid(), part)).string();
-}
-
 TEST(Resume, LossesGoOnBitForBit) {
+  const TempFolder folder;
   manual_seed(7);
   Training whole;
   const std::vector<double> all = whole.train(15);
@@ -55,27 +51,25 @@ TEST(Resume, LossesGoOnBitForBit) {
     {
       Training first;
       EXPECT_EQ(first.train(stop), std::vector(all.begin(), all.begin() + stop));
-      nn::save_safetensors(file("model"), first.model.state_dict());
-      nn::save_safetensors(file("optimizer"), first.optimizer.state_dict());
-      nn::save_safetensors(file("rate"), first.rate.state_dict());
-      nn::save_safetensors(file("average"), first.average.state_dict());
-      nn::save_safetensors(file("loader"), first.loader.state_dict());
+      nn::save_safetensors(folder.file("model"), first.model.state_dict());
+      nn::save_safetensors(folder.file("optimizer"), first.optimizer.state_dict());
+      nn::save_safetensors(folder.file("rate"), first.rate.state_dict());
+      nn::save_safetensors(folder.file("average"), first.average.state_dict());
+      nn::save_safetensors(folder.file("loader"), first.loader.state_dict());
       generator = generator_state();
     }
     manual_seed(1);
     Training second;
-    second.model.load_state_dict(nn::load_safetensors(file("model")));
-    second.optimizer.load_state_dict(nn::load_safetensors(file("optimizer")));
-    second.rate.load_state_dict(nn::load_safetensors(file("rate")));
-    second.average.load_state_dict(nn::load_safetensors(file("average")));
-    second.loader.load_state_dict(nn::load_safetensors(file("loader")));
+    second.model.load_state_dict(nn::load_safetensors(folder.file("model")));
+    second.optimizer.load_state_dict(nn::load_safetensors(folder.file("optimizer")));
+    second.rate.load_state_dict(nn::load_safetensors(folder.file("rate")));
+    second.average.load_state_dict(nn::load_safetensors(folder.file("average")));
+    second.loader.load_state_dict(nn::load_safetensors(folder.file("loader")));
     set_generator_state(generator);
     second.step = stop;
     EXPECT_EQ(second.train(15), std::vector(all.begin() + stop, all.end())) << stop;
     EXPECT_EQ(second.average.averages()[0].to_vector<float>(),
               whole.average.averages()[0].to_vector<float>());
-    for (const char* part : {"model", "optimizer", "rate", "average", "loader"})
-      std::filesystem::remove(file(part));
   }
 }
 

@@ -9,22 +9,14 @@
 #include "eager/runtime.h"
 #include "nn/file.h"
 #include "ops/creation/creation.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow::nn {
 namespace {
 
 class Safetensors : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::temp_directory_path() /
-        str("flow_safetensors_", ::testing::UnitTest::GetInstance()->random_seed(), "_", getpid());
-    std::filesystem::create_directories(folder_);
-  }
-
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const char* name = "t.safetensors") const { return (folder_ / name).string(); }
+  std::string path(const char* name = "t.safetensors") const { return folder_.file(name); }
 
   // A file with this header text and so many bytes of data.
   std::string file_of(const std::string& header, size_t data_bytes) const {
@@ -35,7 +27,7 @@ class Safetensors : public ::testing::Test {
     return path();
   }
 
-  std::filesystem::path folder_;
+  const TempFolder folder_;
 };
 
 TEST_F(Safetensors, EveryDtypeComesBack) {
@@ -142,10 +134,10 @@ TEST_F(Safetensors, FailedWriteLeavesTheOldFile) {
   save_safetensors(path(), {{"a", ones({2})}});
   std::filesystem::create_directory(path("folder"));
   EXPECT_THROW(save_safetensors(path("folder"), {{"a", ones({2})}}), IoError);
-  EXPECT_THROW(save_safetensors((folder_ / "missing" / "t").string(), {}), IoError);
+  EXPECT_THROW(save_safetensors(path("missing/t"), {}), IoError);
   EXPECT_EQ(load_safetensors(path()).at("a").to_vector<float>(), (std::vector<float>{1, 1}));
   int64_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_))
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
     files += entry.exists();
   EXPECT_EQ(files, 2) << "no temporary file is left";
 }

@@ -1,23 +1,22 @@
 // flow-conform box: shards in a file, brought to where a table says.
-#include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 #include "tools/flow_conform/box_command.h"
 
 namespace flow::parity {
 namespace {
 
 TEST(BoxCommand, RedistributesTheShardsOfATable) {
-  std::string folder = testing::TempDir() + "box_test_XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const TempFolder folder;
   conform::BoxOptions options;
-  options.table = folder + "/table.json";
-  options.in = folder + "/in.safetensors";
-  options.out = folder + "/out.safetensors";
+  options.table = folder.file("table.json");
+  options.in = folder.file("in.safetensors");
+  options.out = folder.file("out.safetensors");
   std::ofstream(options.table) << R"([
       {"id": "rows", "shape": [5, 3], "src_ranks": [0, 1], "src": ["S0"],
        "dst_ranks": [1, 2, 3], "dst": ["S1"]},
@@ -37,7 +36,6 @@ TEST(BoxCommand, RedistributesTheShardsOfATable) {
 
   run_ranks(4, [&] { EXPECT_EQ(conform::run_boxing(options), conform::kDone); });
   const nn::StateDict out = nn::load_safetensors(options.out);
-  std::filesystem::remove_all(folder);
 
   using Floats = std::vector<float>;
   ASSERT_EQ(out.size(), 6U);
@@ -51,7 +49,8 @@ TEST(BoxCommand, RedistributesTheShardsOfATable) {
 
 TEST(BoxCommand, AMissingTableIsAnIoError) {
   conform::BoxOptions options;
-  options.table = testing::TempDir() + "missing/table.json";
+  const TempFolder folder;
+  options.table = folder.file("missing/table.json");
 
   try {
     conform::run_boxing(options);

@@ -1,6 +1,5 @@
 // flow-conform train --graph: the losses of PyTorch from compiled steps, on one rank and on
 // several.
-#include <filesystem>
 #include <fstream>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "boxing/ranks/run_ranks.h"
 #include "core/context.h"
 #include "tests/parity/golden_training.h"
+#include "tests/support/temp_folder.h"
 #include "tools/flow_conform/train_command.h"
 
 namespace flow::parity {
@@ -19,29 +19,22 @@ constexpr int64_t kAllSteps = 20;
 // A folder with a golden training as flow-conform reads it, for the time of a test.
 class GoldenRun {
  public:
-  explicit GoldenRun(const std::string& id)
-      : spec_(training_spec(id)), folder_(testing::TempDir() + "graph_training_XXXXXX") {
-    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
-    nn::save_safetensors(folder_ + "/init.safetensors", make_trained_model(spec_).state_dict());
+  explicit GoldenRun(const std::string& id) : spec_(training_spec(id)) {
+    nn::save_safetensors(folder_.file("init.safetensors"), make_trained_model(spec_).state_dict());
     const auto [x, y] = make_training_data(spec_);
-    nn::save_safetensors(folder_ + "/data.safetensors", {{"x", x}, {"y", y}});
+    nn::save_safetensors(folder_.file("data.safetensors"), {{"x", x}, {"y", y}});
     const Json run = {{"model", spec_["model"]},         {"optimizer", spec_["optimizer"]},
                       {"optimizer_args", spec_["args"]}, {"init", "init.safetensors"},
                       {"data", "data.safetensors"},      {"steps", kAllSteps}};
-    std::ofstream(folder_ + "/run.json") << run;
+    std::ofstream(folder_.file("run.json")) << run;
   }
 
-  ~GoldenRun() { std::filesystem::remove_all(folder_); }
-
-  GoldenRun(const GoldenRun&) = delete;
-  GoldenRun& operator=(const GoldenRun&) = delete;
-
-  std::string out() const { return folder_ + "/out"; }
+  std::string out() const { return folder_.file("out"); }
 
   // A file beside the spec.
   std::string add(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ + '/' + name) << text;
-    return folder_ + '/' + name;
+    std::ofstream(folder_.file(name)) << text;
+    return folder_.file(name);
   }
 
   Json summary() const {
@@ -51,7 +44,7 @@ class GoldenRun {
 
   conform::ExitCode run(conform::TrainOptions options, int64_t ranks) const {
     options.run.floating = float64;
-    options.spec = folder_ + "/run.json";
+    options.spec = folder_.file("run.json");
     options.folder = out();
     conform::ExitCode code = conform::kDone;
     run_ranks(ranks, [&] {
@@ -82,7 +75,7 @@ class GoldenRun {
 
  private:
   Json spec_;
-  std::string folder_;
+  const TempFolder folder_;
 };
 
 TEST(GraphTraining, MlpFollowsPyTorch) {

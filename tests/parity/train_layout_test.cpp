@@ -2,7 +2,6 @@
 #include "tools/flow_conform/train_layout.h"
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -12,6 +11,7 @@
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 #include "tools/flow_conform/train_command.h"
 #include "tools/flow_conform/train_job.h"
 
@@ -23,38 +23,30 @@ constexpr int64_t kBatches = 2, kRows = 6, kInputs = 4, kHidden = 8, kClasses = 
 // A folder with a spec and its files, for the time of a test.
 class Spec {
  public:
-  Spec() : folder_(testing::TempDir() + "train_layout_XXXXXX") {
-    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+  Spec() {
     manual_seed(3);
-    nn::save_safetensors(folder_ + "/init.safetensors",
+    nn::save_safetensors(folder_.file("init.safetensors"),
                          models::Mlp({kInputs, kHidden, kClasses}).state_dict());
     nn::save_safetensors(
-        folder_ + "/data.safetensors",
+        folder_.file("data.safetensors"),
         {{"x", randn({kBatches, kRows, kInputs})}, {"y", randint(0, kClasses, {kBatches, kRows})}});
     std::ofstream(path()) << R"({"model": {"kind": "mlp", "sizes": [4, 8, 3]},
         "optimizer": "SGD", "optimizer_args": {"lr": 0.5, "momentum": 0.9},
         "init": "init.safetensors", "data": "data.safetensors", "steps": 5})";
   }
 
-  ~Spec() { std::filesystem::remove_all(folder_); }
-
-  Spec(const Spec&) = delete;
-  Spec& operator=(const Spec&) = delete;
-
   // Of another model, whose weights are `init`.
-  Spec(const std::string& model, const nn::StateDict& init, const Tensor& x, const Tensor& y)
-      : folder_(testing::TempDir() + "train_layout_XXXXXX") {
-    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
-    nn::save_safetensors(folder_ + "/init.safetensors", init);
-    nn::save_safetensors(folder_ + "/data.safetensors", {{"x", x}, {"y", y}});
+  Spec(const std::string& model, const nn::StateDict& init, const Tensor& x, const Tensor& y) {
+    nn::save_safetensors(folder_.file("init.safetensors"), init);
+    nn::save_safetensors(folder_.file("data.safetensors"), {{"x", x}, {"y", y}});
     std::ofstream(path()) << R"({"model": )" << model << R"(, "optimizer": "AdamW",
         "optimizer_args": {"lr": 0.01, "weight_decay": 0.1},
         "init": "init.safetensors", "data": "data.safetensors", "steps": 3})";
   }
 
-  std::string path() const { return folder_ + "/run.json"; }
+  std::string path() const { return folder_.file("run.json"); }
 
-  std::string folder_of(const std::string& layout) const { return folder_ + "/out_" + layout; }
+  std::string folder_of(const std::string& layout) const { return folder_.file("out_" + layout); }
 
   conform::TrainOptions options(const std::string& layout) const {
     conform::TrainOptions options;
@@ -91,7 +83,7 @@ class Spec {
   }
 
  private:
-  std::string folder_;
+  const TempFolder folder_;
 };
 
 TEST(TrainLayout, EveryOneGivesTheLossesOfOneRank) {

@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "tests/ranks/flowrun_job.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow {
 namespace {
@@ -445,15 +446,13 @@ std::map<std::string, std::string> losses_of(const std::string& output) {
 }
 
 TEST(Flowrun, ARestartedJobTrainsAsIfNothingHadHappened) {
-  std::string folder = testing::TempDir() + "flowrun_restart_XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const TempFolder folder;
   const std::string program = kPrograms + "/rank_train";
 
-  const JobResult whole = run_job(flowrun({"-n", "2"}, {program, folder + "/whole"}));
+  const JobResult whole = run_job(flowrun({"-n", "2"}, {program, folder.file("whole")}));
   const JobResult restarted =
-      run_job(flowrun({"-n", "2", "--max-restarts", "2"}, {program, folder + "/broken", "7"}));
+      run_job(flowrun({"-n", "2", "--max-restarts", "2"}, {program, folder.file("broken"), "7"}));
   const std::string report = read_report();
-  std::filesystem::remove_all(folder);
 
   EXPECT_EQ(whole.exit_code, 0) << whole.output;
   EXPECT_EQ(restarted.exit_code, 0) << restarted.output;
@@ -468,19 +467,14 @@ TEST(Flowrun, ARestartedJobTrainsAsIfNothingHadHappened) {
 // themselves.
 class FlowrunTimeline : public testing::Test {
  protected:
-  FlowrunTimeline() : folder_(testing::TempDir() + "flowrun_timeline_" + std::to_string(getpid())) {
-    std::filesystem::remove_all(folder_);
-  }
-
-  ~FlowrunTimeline() override { std::filesystem::remove_all(folder_); }
-
   std::string timeline() const {
     std::stringstream text;
     text << std::ifstream(folder_ + "/timeline.json").rdbuf();
     return text.str();
   }
 
-  std::string folder_;
+  const TempFolder temp_;
+  const std::string folder_ = temp_.file("timeline");
 };
 
 TEST_F(FlowrunTimeline, OfProcessesAndThreadsHasAllRanks) {
@@ -550,9 +544,9 @@ TEST(Flowrun, RestartsEnd) {
 
 // A new build replaces flowrun while its job runs.
 TEST(Flowrun, RestartsAfterItsFileWasReplaced) {
-  std::string folder = testing::TempDir() + "flowrun_replaced_XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  const std::string own = folder + "/flowrun";
+  const TempFolder temp;
+  const std::string& folder = temp.path();
+  const std::string own = temp.file("flowrun");
   std::filesystem::copy_file(kPrograms + "/flowrun", own);
   const std::string program =
       str("if [ -e ", folder, "/second ]; then exit 0; fi; touch ", folder, "/second; cp ", own,
@@ -560,7 +554,6 @@ TEST(Flowrun, RestartsAfterItsFileWasReplaced) {
 
   const JobResult job = run_job(
       {own, "--report", report_file(), "-n", "1", "--max-restarts", "1", "sh", "-c", program});
-  std::filesystem::remove_all(folder);
 
   EXPECT_EQ(job.exit_code, 0) << job.output;
 }

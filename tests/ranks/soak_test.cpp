@@ -19,6 +19,7 @@
 
 #include "tests/support/env_number.h"
 #include "tests/support/job.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow {
 namespace {
@@ -101,16 +102,15 @@ void expect_flat_job(const std::vector<Sample>& samples) {
 TEST(Soak, AJobThatIsKilledAtRandomTimesStaysFlatAndGivesTheSameLosses) {
   constexpr int64_t kMostSteps = 100'000'000, kMostReference = 20'000;
   const auto seconds = static_cast<int64_t>(env_number("FLOW_TEST_SECONDS", 60));
-  std::string folder = testing::TempDir() + "flow_soak_XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  const std::string killed = folder + "/killed", whole = folder + "/whole";
+  const TempFolder folder;
+  const std::string killed = folder.file("killed"), whole = folder.file("whole");
   std::filesystem::create_directories(killed);
   std::filesystem::create_directories(whole);
   const std::string flowrun = kPrograms + "/flowrun", program = kPrograms + "/rank_soak";
   const auto end = static_cast<int64_t>(std::time(nullptr)) + seconds;
 
   const JobResult job =
-      run_job({flowrun, "-n", "2", "--max-restarts", "1000000", "--report", folder + "/report",
+      run_job({flowrun, "-n", "2", "--max-restarts", "1000000", "--report", folder.file("report"),
                program, killed, std::to_string(kMostSteps), std::to_string(end),
                std::to_string(env_number("FLOW_TEST_SEED", 1))},
               {.limit_s = static_cast<int>(seconds) + 120});
@@ -118,8 +118,8 @@ TEST(Soak, AJobThatIsKilledAtRandomTimesStaysFlatAndGivesTheSameLosses) {
   const std::string losses = content_of(killed + "/losses");
   const auto num_steps = static_cast<int64_t>(losses.size() / sizeof(double));
   const int64_t compared = std::min(num_steps, kMostReference);
-  const JobResult reference = run_job({flowrun, "-n", "2", "--report", folder + "/report", program,
-                                       whole, std::to_string(compared)},
+  const JobResult reference = run_job({flowrun, "-n", "2", "--report", folder.file("report"),
+                                       program, whole, std::to_string(compared)},
                                       {.limit_s = 600});
   const std::vector<Sample> samples = read_samples(killed + "/samples");
   const std::string kills = content_of(killed + "/kills");
@@ -128,7 +128,6 @@ TEST(Soak, AJobThatIsKilledAtRandomTimesStaysFlatAndGivesTheSameLosses) {
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(killed + "/saved"))
     ++num_checkpoints;
   const std::string expected = content_of(whole + "/losses");
-  std::filesystem::remove_all(folder);
 
   EXPECT_EQ(job.exit_code, 0) << job.output.substr(job.output.size() -
                                                    std::min<size_t>(job.output.size(), 5000));

@@ -8,6 +8,7 @@
 
 #include "nn/file.h"
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 #include "tools/flow_plan/show.h"
 
 namespace flow {
@@ -28,9 +29,7 @@ struct Train : nn::Graph<Train> {
 // A training on two ranks, compiled and saved.
 class FlowPlan : public testing::Test {
  protected:
-  FlowPlan()
-      : path_(std::filesystem::temp_directory_path() /
-              ("flow_plan_" + std::to_string(getpid()) + ".plan")) {
+  FlowPlan() {
     const PlanningWorld world(2);
     const Placement both("cpu", {0, 1});
     const PlacementGuard guard(both, sbp::broadcast);
@@ -42,8 +41,6 @@ class FlowPlan : public testing::Test {
                  randint(0, 4, {8}, {.dtype = int64, .placement = both, .sbp = sbp::split(0)}))
         .save(path_);
   }
-
-  ~FlowPlan() override { std::filesystem::remove(path_); }
 
   template <class Ask>
   std::string answer(const Ask& ask) const {
@@ -59,7 +56,8 @@ class FlowPlan : public testing::Test {
     return text.find(part) != std::string::npos;
   }
 
-  std::string path_;
+  const TempFolder folder_;
+  const std::string path_ = folder_.file("train.plan");
 };
 
 TEST_F(FlowPlan, TheSummaryHasMemoryCertificateAndRedistributionsWithLines) {

@@ -1,5 +1,4 @@
 // flow-sim's commands.
-#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -7,6 +6,7 @@
 
 #include "core/error.h"
 #include "pipeline/generators.h"
+#include "tests/support/temp_folder.h"
 #include "tools/flow_sim/commands.h"
 #include "tools/flow_sim/timeline_sums.h"
 
@@ -18,10 +18,6 @@ using pipeline::TimelineFile;
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
-}
-
-std::string path_of(const std::string& name) {
-  return testing::TempDir() + "flow_sim_" + name;
 }
 
 // Stages of F = 10, B = 10, W = 10.
@@ -73,10 +69,11 @@ TEST(FlowSim, TransfersLengthenTheStep) {
 }
 
 TEST(FlowSim, TimelinesFeedTheNextSimulation) {
+  const TempFolder folder;
   RunOptions options = even(2, 4);
   options.schedules = {"1f1b"};
   options.forward = {10, 30};
-  options.out = path_of("costs.json");
+  options.out = folder.file("costs.json");
   run(options);
   RunOptions next;
   next.costs = options.out;
@@ -86,16 +83,15 @@ TEST(FlowSim, TimelinesFeedTheNextSimulation) {
   same.micro_batches = 8;
   same.out = "";
   EXPECT_EQ(run(next), run(same));
-  std::filesystem::remove(options.out);
 }
 
 TEST(FlowSim, TablesAreSchedules) {
-  const std::string path = path_of("table.txt");
+  const TempFolder folder;
+  const std::string path = folder.file("table.txt");
   std::ofstream(path) << "0F0 0F1 0B0 0B1\n1F0 1B0 1F1 1B1\n";
   RunOptions options;
   options.schedules = {path};
   EXPECT_TRUE(has(run(options), "2 stages, 2 micro-batches\n"));
-  std::filesystem::remove(path);
 }
 
 TEST(FlowSim, OptionsThatDoNotFitAreRefused) {
@@ -163,7 +159,8 @@ TEST(FlowSim, BackwardsMeasuredWholeAreTakenApart) {
 }
 
 TEST(FlowSim, ComparisonShowsWhereTheyDiffer) {
-  const std::string a = path_of("a.json"), b = path_of("b.json");
+  const TempFolder folder;
+  const std::string a = folder.file("a.json"), b = folder.file("b.json");
   TimelineFile file = measured();
   pipeline::write_timeline(b, file);
   file = pipeline::simulated_timeline(file.schedule, "table", file.costs);
@@ -181,14 +178,13 @@ TEST(FlowSim, ComparisonShowsWhereTheyDiffer) {
   EXPECT_THROW(compare(a, b), InvalidArgument);
   std::ofstream(a) << "{}";
   EXPECT_THROW(compare(a, b), BadFile);
-  EXPECT_THROW(show(path_of("none.json")), IoError);
-  std::filesystem::remove(a);
-  std::filesystem::remove(b);
+  EXPECT_THROW(show(folder.file("none.json")), IoError);
 }
 
 // Rank 1 is slower than rank 0 in the second file only.
 TEST(FlowSim, RanksOfAStageAreComparedWithThemselves) {
-  const std::string a = path_of("a.json"), b = path_of("b.json");
+  const TempFolder folder;
+  const std::string a = folder.file("a.json"), b = folder.file("b.json");
   TimelineFile file = pipeline::simulated_timeline(pipeline::parse_schedule("0F0 0B0\n"), "table",
                                                    {{2, 2, 0}}, {}, {{0, 1}});
   const auto set = [&](int64_t rank, double duration) {
@@ -205,12 +201,11 @@ TEST(FlowSim, RanksOfAStageAreComparedWithThemselves) {
   const std::string text = compare(a, b);
   EXPECT_TRUE(has(text, "0    0           0.0000 /  0.5000")) << text;
   EXPECT_TRUE(has(text, "1    0           0.5000 /  0.0000")) << text;
-  std::filesystem::remove(a);
-  std::filesystem::remove(b);
 }
 
 TEST(FlowSim, ARankWhoseStagesNoOtherRankHasStandsAlone) {
-  const std::string a = path_of("a.json"), b = path_of("b.json");
+  const TempFolder folder;
+  const std::string a = folder.file("a.json"), b = folder.file("b.json");
   TimelineFile file = measured();
   pipeline::write_timeline(a, pipeline::simulated_timeline(file.schedule, "table", file.costs));
   file.ranks = {{0}, {0}};
@@ -219,8 +214,6 @@ TEST(FlowSim, ARankWhoseStagesNoOtherRankHasStandsAlone) {
   pipeline::write_timeline(b, file);
   const std::string text = compare(a, b);
   EXPECT_TRUE(has(text, "0    0,1              - /  0.3750")) << text;
-  std::filesystem::remove(a);
-  std::filesystem::remove(b);
 }
 
 }  // namespace

@@ -19,12 +19,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "boxing/ranks/run_ranks.h"
 #include "nn/checkpoint_file.h"
 #include "nn/file.h"
 #include "nn/flow.h"
+#include "tests/support/temp_folder.h"
 
 namespace flow::nn {
 namespace {
@@ -202,11 +202,7 @@ void crash_before(const char* event) {
 
 class CheckpointCrash : public testing::Test {
  protected:
-  // In memory if the system has such a place: each point writes some hundred files.
-  CheckpointCrash()
-      : base_((access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm/" : testing::TempDir()) +
-              "flow_crash_" + std::to_string(getpid())) {
-    fs::remove_all(base_);
+  CheckpointCrash() {
     fs::create_directories(base_ + "/disk");
     crashes().folder = base_ + "/crashes";
     crashes().all.clear();
@@ -215,7 +211,6 @@ class CheckpointCrash : public testing::Test {
   ~CheckpointCrash() override {
     internal::set_file_event_hook(nullptr);
     Disk::instance().stop();
-    fs::remove_all(base_);
   }
 
   // Ranks save {"w": 5 rows of 3 times `factor`, "b": `factor`} below a disk.
@@ -257,7 +252,8 @@ class CheckpointCrash : public testing::Test {
     return factor;
   }
 
-  std::string base_;
+  const TempFolder temp_{fast_parent()};  // each point writes some hundred files
+  const std::string base_ = temp_.path();
 };
 
 TEST_F(CheckpointCrash, TheFirstOneIsThereOnceItIsSaved) {

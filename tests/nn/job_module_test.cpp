@@ -256,7 +256,6 @@ TEST_F(JobModule, ACheckPointGoesOnWhereItWas) {
   job::CheckPoint().load(path);
   train(x, y);
   expect_near(train(x, y).to_vector<double>(), expected);
-  std::filesystem::remove(path);
 }
 
 TEST_F(JobModule, WhatCannotBeIsRefused) {

@@ -1,6 +1,8 @@
 #include "boxing/run_route.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "boxing/comm/copy_bytes.h"
 #include "boxing/exchange.h"
@@ -38,8 +40,8 @@ void for_each_run(const Shape& extents, const Strides& source_strides,
 constexpr int64_t kLongRunBytes = 512;
 
 // The caller must call end_streams() afterwards.
-auto* copy_for_runs(int64_t run_bytes, int64_t whole_bytes) {
-  return run_bytes >= kLongRunBytes && whole_bytes > kPastCacheBytes ? stream_part : copy_bytes;
+CopyBytes copy_for_runs(int64_t run_bytes, int64_t whole_bytes) {
+  return run_bytes >= kLongRunBytes ? part_copy_for(whole_bytes) : copy_bytes;
 }
 
 // For bytes [begin, end) of a row-major packed box, calls fn(byte in the strided part, byte in the
@@ -268,14 +270,34 @@ void BoundRoute::exchange_streamed(const RankStep& step, Communicator& group,
   std::vector<int64_t> recv_bytes = step.recv_bytes;
   send_bytes[me] = 0;
   recv_bytes[me] = 0;
+  const CopyBytes share =
+      share_for(std::accumulate(send_bytes.begin(), send_bytes.end(), int64_t{0}));
+  const auto pack_box = [&](const BoxCopy& box, int64_t offset, int64_t bytes, std::byte* to,
+                            CopyBytes copy) {
+    const std::byte* from = source + box.source_offset * size;
+    for_each_run_within(box.extents, box.source_strides, size, box.target_offset * size, offset,
+                        bytes, [&](int64_t strided, int64_t packed, int64_t run) {
+                          copy(to + packed, from + strided, run);
+                        });
+  };
   const auto pack = [&](int64_t member, int64_t offset, int64_t bytes, std::byte* to) {
-    for (const BoxCopy& box : step.packed[static_cast<size_t>(member)]) {
-      const std::byte* from = source + box.source_offset * size;
-      for_each_run_within(box.extents, box.source_strides, size, box.target_offset * size, offset,
-                          bytes, [&](int64_t strided, int64_t packed, int64_t run) {
-                            copy_bytes(to + packed, from + strided, run);
-                          });
+    const std::vector<BoxCopy>& boxes = step.packed[static_cast<size_t>(member)];
+    const bool are_long = std::all_of(boxes.begin(), boxes.end(), [&](const BoxCopy& box) {
+      return box.extents.back() * size >= kLongRunBytes;
+    });
+    if (are_long) {
+      for (const BoxCopy& box : boxes)
+        pack_box(box, offset, bytes, to, share);
+    } else {
+      alignas(64) std::array<std::byte, kStreamBlockBytes> block;
+      for (int64_t done = 0; done < bytes; done += kStreamBlockBytes) {
+        const int64_t size_here = std::min(kStreamBlockBytes, bytes - done);
+        for (const BoxCopy& box : boxes)
+          pack_box(box, offset + done, size_here, block.data(), copy_bytes);
+        share(to + done, block.data(), size_here);
+      }
     }
+    end_streams();
   };
   const int64_t target_bytes = step.target_count * size;
   const auto unpack = [&](int64_t member, int64_t offset, int64_t bytes, const std::byte* from) {

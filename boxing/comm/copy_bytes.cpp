@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/kernel/cpu_model.h"
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -77,6 +79,24 @@ void end_streams() {
 #if defined(__SSE2__)
   _mm_sfence();
 #endif
+}
+
+namespace {
+
+bool shares_past_caches() {
+#if defined(__x86_64__)
+  static const bool result = __builtin_cpu_is("amd") != 0 && !ops::cores_share_cache();
+  return result;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+CopyBytes share_for(int64_t whole_bytes) {
+  constexpr int64_t kLarge = 4 << 20;
+  return whole_bytes >= kLarge && shares_past_caches() ? stream_part : copy_bytes;
 }
 
 void stream_bytes(std::byte* target, const std::byte* source, int64_t bytes) {

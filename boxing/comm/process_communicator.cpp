@@ -1,6 +1,7 @@
 #include "boxing/comm/process_communicator.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -104,9 +105,10 @@ class ProcessCommunicator final : public Communicator {
     int64_t pieces;
     // The ranges of a piece: member i reduces range i.
     std::function<Ranges(int64_t piece)> ranges;
-    int64_t root;       // takes all ranges; kAll: every member does; kOwner: each takes its own
-    int64_t first = 0;  // the element to which target points
-    bool is_large = false;
+    int64_t root;         // takes all ranges; kAll: every member does; kOwner: each takes its own
+    int64_t first = 0;    // the element to which target points
+    CopyBytes to_target;  // copies parts of a result
+    CopyBytes to_others;  // copies what other members read
 
     bool takes(int64_t member, int64_t owner) const {
       return root == kAll || (root == kOwner ? member == owner : member == root);
@@ -224,15 +226,17 @@ ProcessCommunicator::Ranges ProcessCommunicator::cut(int64_t begin, int64_t coun
 }
 
 // Reduces the data that others have put at `offset` of a piece together with the caller's own data,
-// for the members that take the result. Works block by block, so that a sum is written to its
-// second destination from the first-level cache.
+// for the members that take the result. Works block by block, so that a sum is written to where it
+// belongs from the first-level cache.
 void ProcessCommunicator::reduce_own(const Reduction& what, Range range, int64_t piece,
                                      int64_t offset) {
-  constexpr int64_t kBlockBytes = 16 << 10;
   SharedStage& stage = *group_.stage();
   const int64_t me = position();
-  const int64_t block = kBlockBytes / bytes_of(1, what.dtype);
-  const auto copy = what.is_large ? stream_part : copy_bytes;
+  const int64_t block = kStreamBlockBytes / bytes_of(1, what.dtype);
+  bool do_others_take = false;
+  for (int64_t member = 0; member < size(); ++member)
+    do_others_take |= member != me && what.takes(member, me);
+  alignas(64) std::array<std::byte, kStreamBlockBytes> sums;
   what.for_each_source(range, [&](const std::byte* source, int64_t begin, int64_t count) {
     for (int64_t done = 0; done < count; done += block) {
       const int64_t size_here = std::min(block, count - done);
@@ -241,11 +245,11 @@ void ProcessCommunicator::reduce_own(const Reduction& what, Range range, int64_t
         sources_[static_cast<size_t>(member)] =
             member == me ? source + bytes_of(done, what.dtype) : stage.piece(member, piece) + at;
       }
-      std::byte* sum = stage.piece(me, piece) + at;
-      reduce_in_order(what.dtype, what.op, sources_, sum, size_here);
+      reduce_in_order(what.dtype, what.op, sources_, sums.data(), size_here);
+      const int64_t bytes = bytes_of(size_here, what.dtype);
+      if (do_others_take) what.to_others(stage.piece(me, piece) + at, sums.data(), bytes);
       if (what.takes(me, me)) {
-        copy(what.target_of({range.begin + begin + done, size_here}), sum,
-             bytes_of(size_here, what.dtype));
+        what.to_target(what.target_of({range.begin + begin + done, size_here}), sums.data(), bytes);
       }
     }
   });
@@ -274,9 +278,10 @@ void ProcessCommunicator::reduce_in_memory(const Reduction& what, const Fingerpr
       if (owner == me) return;
       std::byte* place = stage.piece(me, piece) + offset;
       what.for_each_source(range, [&](const std::byte* source, int64_t begin, int64_t count) {
-        copy_bytes(place + bytes_of(begin, what.dtype), source, bytes_of(count, what.dtype));
+        what.to_others(place + bytes_of(begin, what.dtype), source, bytes_of(count, what.dtype));
       });
     });
+    end_streams();
     stage.set_put(piece);
   };
   const auto complete = [&](int64_t piece) {
@@ -286,7 +291,6 @@ void ProcessCommunicator::reduce_in_memory(const Reduction& what, const Fingerpr
     });
     stage.set_completed(piece);
   };
-  const auto copy = what.is_large ? stream_bytes : copy_bytes;
   const auto take = [&](int64_t piece) {
     group_.wait_for_members(
         [&](int64_t member) {
@@ -295,9 +299,10 @@ void ProcessCommunicator::reduce_in_memory(const Reduction& what, const Fingerpr
         call);
     for_each_range(piece, [&](int64_t owner, Range range, int64_t offset, int64_t bytes) {
       if (owner != me && what.takes(me, owner)) {
-        copy(what.target_of(range), stage.piece(owner, piece) + offset, bytes);
+        what.to_target(what.target_of(range), stage.piece(owner, piece) + offset, bytes);
       }
     });
+    end_streams();
   };
   for (int64_t step = 0; step < what.pieces + 2; ++step) {
     if (step < what.pieces) put(step);
@@ -417,7 +422,8 @@ ProcessCommunicator::Reduction ProcessCommunicator::whole(std::span<const Source
       .pieces = (count + piece - 1) / piece,
       .ranges = [=, this](int64_t k) { return cut(k * piece, std::min(piece, count - k * piece)); },
       .root = root,
-      .is_large = bytes_of(count, dtype) > kPastCacheBytes};
+      .to_target = part_copy_for(bytes_of(count, dtype)),
+      .to_others = share_for(bytes_of(count, dtype))};
 }
 
 void ProcessCommunicator::reduce_scatter(const void* source, void* target,
@@ -459,7 +465,8 @@ void ProcessCommunicator::reduce_scatter(const void* source, void* target,
                  .ranges = ranges,
                  .root = Reduction::kOwner,
                  .first = own.begin,
-                 .is_large = bytes_of(own.size, dtype) > kPastCacheBytes},
+                 .to_target = part_copy_for(bytes_of(own.size, dtype)),
+                 .to_others = share_for(bytes)},
                 call);
 }
 

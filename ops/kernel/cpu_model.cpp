@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <fstream>
 
 #include <unistd.h>
 
@@ -72,6 +73,24 @@ std::string identify() {
 #endif
 }
 
+bool is_virtual_machine() {
+#if defined(__x86_64__)
+  constexpr unsigned kHypervisor = 1U << 31;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & kHypervisor) != 0;
+#else
+  return false;
+#endif
+}
+
+// "" if there is no such file.
+std::string first_line(const char* path) {
+  std::string line;
+  std::ifstream file(path);
+  std::getline(file, line);
+  return line;
+}
+
 }  // namespace
 
 std::string microarchitecture(std::string_view vendor, int family, int model) {
@@ -89,6 +108,12 @@ int64_t second_level_cache_bytes() {
   constexpr int64_t kUnknown = int64_t{256} << 10;
   const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or -1 where it is not known
   return bytes > 0 ? bytes : kUnknown;
+}
+
+bool cores_share_cache() {
+  const std::string cores = first_line("/sys/devices/system/cpu/online");
+  return !is_virtual_machine() && !cores.empty() &&
+         first_line("/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list") == cores;
 }
 
 }  // namespace flow::ops

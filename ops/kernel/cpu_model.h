@@ -1,4 +1,4 @@
-// Which microarchitecture this CPU has, for tables that were measured on one, and its cache.
+// Which microarchitecture this CPU has, for tables that were measured on one, and its caches.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +18,10 @@ const std::string& cpu_model();
 
 // The size of a core's second-level cache; 256 KiB if the system does not tell it.
 int64_t second_level_cache_bytes();
+
+// Whether all cores share one last-level cache, from which a core reads what another one has
+// modified. False for virtual machines, whose cores the host places where it likes, and where the
+// system does not tell.
+bool cores_share_cache();
 
 }  // namespace flow::ops

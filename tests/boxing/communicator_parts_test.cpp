@@ -254,9 +254,11 @@ std::vector<float> part_of(int64_t rows, int64_t columns, int64_t dim, int64_t r
   return part;
 }
 
-// Large enough to go piece by piece; rows are shorter and longer than what is worth streaming.
+// Large enough to go piece by piece, the last two past the caches; rows are shorter and longer than
+// what is worth streaming.
 TEST_P(CommunicatorParts, LargeSplitsChangeTheirDim) {
-  for (const auto& [rows, columns] : {std::pair{301, 257}, {4099, 5}, {3, 70001}, {1501, 1603}}) {
+  for (const auto& [rows, columns] :
+       {std::pair{301, 257}, {4099, 5}, {3, 70001}, {1501, 1603}, {163001, 31}, {4999, 1009}}) {
     run_on_ranks(3, [rows = int64_t{rows}, columns = int64_t{columns}] {
       const Placement all("cpu", {0, 1, 2});
       for (const int64_t dim : {0, 1}) {
